@@ -5,7 +5,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from generated import make_tables, run_pictures
+from generated import make_tables
 
 project = "heckesel"
 author = "The heckesel developers"
@@ -38,5 +38,4 @@ nitpicky = True  # broken links are errors
 
 
 def setup(app):
-    app.connect("builder-inited", lambda app: run_pictures(Path(app.srcdir)))
     app.connect("builder-inited", lambda app: make_tables(Path(app.srcdir)))

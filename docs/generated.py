@@ -1,25 +1,13 @@
-"""Figures made by a page's own code, and tables of committed results, written when the pages are
-built. The output folder `_generated` is not committed."""
+"""Tables of committed results, written when the pages are built into `_generated`, which is not
+committed."""
 
 from __future__ import annotations
 
-import io
 import json
-import re
-import warnings
-from contextlib import redirect_stdout
 from pathlib import Path
 
-import matplotlib
-
-from heckesel.errors import IdentificationWarning
 from reproduction.pages.beyond_paper.markdown import table
 
-# Page -> file name -> the name that its code gives to the matplotlib axes.
-PICTURES = {
-    "identification.md": {"profile.svg": "curve", "sensitivity.svg": "means"},
-    "bounds.md": {"bounds.svg": "ax"},
-}
 # Outcome -> measure -> its heading.
 INFERENCE = {
     "linear": {
@@ -36,21 +24,6 @@ INFERENCE = {
         "default_probability90": "probability, default 90 %",
     },
 }
-
-
-def run_pictures(folder: Path) -> None:
-    """Run the code of the pages that draw and save their figures."""
-    matplotlib.use("Agg")
-    out = folder / "_generated"
-    out.mkdir(exist_ok=True)
-    for page, pictures in PICTURES.items():
-        scope: dict = {}
-        with warnings.catch_warnings(), redirect_stdout(io.StringIO()):
-            warnings.simplefilter("ignore", IdentificationWarning)
-            for block in re.findall(r"```python\n(.*?)```", (folder / page).read_text(), re.DOTALL):
-                exec(compile(block, page, "exec"), scope)
-        for name, axes in pictures.items():
-            scope[axes].figure.savefig(out / name)
 
 
 def make_tables(folder: Path) -> None:

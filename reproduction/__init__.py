@@ -6,7 +6,7 @@ EXPERIMENTS maps the name a user types to the module that runs it. A module has
 * `chunk_of(cell)`: the chunk of a cell, which depends only on the cell; cells of a chunk are
   trained together
 * `run_chunk(cells, device)`: one flat dict of floats (or an exception) for each cell
-* `DATA_HASHES`, if it reads files: their SHA-256
+* `DATA_HASHES`, if it reads files: their SHA-256; `PACKAGES`, if it judges others: their names
 """
 
 from importlib import import_module
@@ -22,6 +22,7 @@ EXPERIMENTS = {
     "x4": "reproduction.x4_calibrated",
     "x5": "reproduction.x5_regimes",
     "x6": "reproduction.x6_truth",
+    "peers": "reproduction.x6_peers",
 }
 
 

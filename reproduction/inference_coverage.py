@@ -19,7 +19,8 @@ from threadpoolctl import threadpool_limits
 
 from heckesel.classical.covariance import f_test
 from heckesel.classical.heckman import fit_in_memory
-from heckesel.classical.probit_results import LinearProbit, fit_binary
+from heckesel.classical.linear_model import LinearProbit
+from heckesel.classical.probit_results import fit_binary
 from heckesel.classical.rows import standardised_sample
 from heckesel.classical.two_step import linear_score_test
 from heckesel.data import SelectionData

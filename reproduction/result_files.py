@@ -2,6 +2,7 @@
 
 import json
 import platform
+from collections.abc import Sequence
 from importlib import resources
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -28,11 +29,14 @@ def cell_key(cell: dict) -> str:
     return json.dumps(cell, sort_keys=True)
 
 
-def provenance(device: str, data_hashes: dict) -> dict:
+def provenance(device: str, data_hashes: dict, packages: Sequence[str] = ()) -> dict:
     """The description of rows that are computed now: everything in a file except its rows."""
     return {
         "schema": SCHEMA,
-        "packages": {"heckesel": __version__} | {name: _version(name) for name in PACKAGES},
+        "packages": {
+            "heckesel": __version__,
+            **{name: _version(name) for name in (*PACKAGES, *packages)},
+        },
         "python": platform.python_version(),
         "device": device,
         "data": data_hashes,

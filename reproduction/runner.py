@@ -59,7 +59,8 @@ def run(
     grid = module.cells(quick)
     chunks = _chunks(module, grid)
     keys = {cell: cell_key(asdict(cell)) for cell in grid}
-    made = provenance(_device_name(device), getattr(module, "DATA_HASHES", {}))
+    hashes, packages = getattr(module, "DATA_HASHES", {}), getattr(module, "PACKAGES", ())
+    made = provenance(_device_name(device), hashes, packages)
     kept = {cell_key(row["cell"]): row for row in rows_of_auto(name, path.parent)}
     chunks = {key: members for key, members in chunks.items() if keys[members[0]] not in kept}
     done = _finished(path, [[keys[cell] for cell in members] for members in chunks.values()], made)

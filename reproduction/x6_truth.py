@@ -1,6 +1,6 @@
 r"""X6: are corrections accurate? Hidden outcomes whose truth is known, predicted by every method.
 
-docs/truth_protocol.md is the protocol and `truth/sources.toml` the data. For each outcome, the
+docs/truth.md defines sources and measures, `truth/sources.toml` the data. For each outcome, the
 values of the unselected are hidden. Each method is fitted once to the remaining data. It estimates
 the mean of the hidden outcomes with a 90 % interval, and the distribution of each of them.
 
@@ -22,10 +22,9 @@ import heckesel as hk
 from heckesel.errors import DataError, IdentificationWarning
 from heckesel.metrics import LEVELS, coverage, crps, reliability, transforms
 from reproduction.runner import attempt
+from reproduction.truth.judge import LEVEL, mean_row
 from reproduction.truth.sources import FILES, OUTCOMES, SOURCES, KnownOutcome, load_outcome
 
-LEVEL = 0.9
-HALF_WIDTH = 1.645  # standard errors in half a 90 % interval
 MOST_ROWS = 4000  # of fits with networks or a likelihood over rho, and of the hidden rows scored
 FEW_VALUES = 10  # outcomes with more have intervals of individual rows
 UNCORRECTED = 1e-6  # scale of a prior on rho that allows no correction
@@ -136,27 +135,9 @@ def held_out_prior(source: str):
         return None
     from heckesel.correction.prior import RhoPrior, spike_and_slab
 
-    given = HELD_OUT[source]  # point, interval: spike, slab and its share
-    point, interval = (spike_and_slab(*given[name]) for name in ("point", "interval"))
-    return RhoPrior(point, interval, given["extrapolation"], given["normal_share"], "held out")
-
-
-def mean_row(mean, low, high, truth, truth_se, sd) -> dict[str, float]:
-    """An estimate of the mean of the hidden and its interval, compared with the truth."""
-    side = mean - low if truth < mean else high - mean
-    covers = abs(truth - mean) <= np.hypot(side, HALF_WIDTH * truth_se)
-    outside = max(low - truth, truth - high, 0.0)
-    found = {
-        "estimate": mean,
-        "low": low,
-        "high": high,
-        "error": (mean - truth) / sd,
-        "width": (high - low) / sd,
-        "interval_score": (high - low + 2 / (1 - LEVEL) * outside) / sd,
-        "covers": covers,
-        "covers_exactly": outside == 0,
-    }
-    return {name: float(value) for name, value in found.items()}
+    given = HELD_OUT[source]
+    weight = spike_and_slab(given["spike"], given["slab"], given["slab_share"])
+    return RhoPrior(weight, given["extrapolation"], given["normal_share"], "held out")
 
 
 def rows_row(predicted, y: np.ndarray, sd: float, n_values: int) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Write docs/licences.md from the metadata of the installed packages.
+"""Write LICENCES.md from the metadata of the installed packages.
 
 python scripts/licences.py
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from lock import ROOT, pinned
 
-PAGE = ROOT / "docs" / "licences.md"
+PAGE = ROOT / "LICENCES.md"
 TOP = """\
 # Licences
 

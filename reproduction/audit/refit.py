@@ -3,7 +3,7 @@
 import warnings
 
 import heckesel as hk
-from heckesel.classical.results import Mode
+from heckesel.classical.forms import Mode
 from heckesel.display import plain
 from heckesel.errors import IdentificationWarning
 from reproduction.audit.published_fits import PublishedFit

@@ -11,7 +11,7 @@ from pathlib import Path
 from reproduction.pages import figure_style as style
 from reproduction.pages.beyond_paper.x4_page import TABLES
 from reproduction.pages.beyond_paper.x5_page import WHERE
-from reproduction.pages.beyond_paper.x6_page import draw_errors
+from reproduction.pages.beyond_paper.x6_page import draw_errors, draw_forest
 from reproduction.pages.method_labels import LABELS
 from reproduction.regime_draws import ERRORS as X5_ERRORS
 
@@ -181,5 +181,6 @@ FIGURES: dict[str, Callable] = {
     "x4": draw_calibration,
     "x5": draw_regimes,
     "x6": draw_errors,
+    "forest": draw_forest,
 }
-PARTS = {"fig1": ("fig1a", "fig1b")}
+PARTS = {"fig1": ("fig1a", "fig1b"), "forest": ("x6",)}

@@ -5,8 +5,11 @@ own experiments, the audit of published fits, figure data, and the table of the 
 `--train` it first trains the example of figure 1 (a).
 """
 
+import io
 import json
+import re
 import sys
+from contextlib import redirect_stdout
 from itertools import takewhile
 from pathlib import Path
 
@@ -19,15 +22,17 @@ from reproduction.pages.figure_data import FROM_RESULTS, train_example
 from reproduction.pages.macros import numbers_tex
 from reproduction.pages.rows import read_results
 from reproduction.pages.scoreboard import scoreboard_md
+from reproduction.pages.truth_page import truth_md
 
 TRAINED = "figures/fig1a.json"
+PAGES = {"scoreboard": scoreboard_md, "claims": claims_md, "ours": ours_md, "truth": truth_md}
 
 
 def generated(folder_results: Path) -> dict[str, str]:
     """Path below `paper/` -> the content of that file."""
     results = read_results(folder_results)
     pages = {"numbers.tex": numbers_tex(results)}
-    for name, page in (("scoreboard", scoreboard_md), ("claims", claims_md), ("ours", ours_md)):
+    for name, page in PAGES.items():
         pages[f"{name}.md"] = page(results) + "\n"
     pages["audit.md"] = audit_md(read_audit(folder_results)) + "\n"
     for name, data in FROM_RESULTS.items():
@@ -91,21 +96,16 @@ def _indented(value, depth: int) -> str:
     return json.dumps(value)
 
 
-FOREST = """![Errors of four methods, with intervals, on real outcomes](paper/figures/x6.png)
-
-*Real people, selected by real decisions, whose outcomes are known: the mean of the unselected,
-as each method predicts it with a 90 % interval, less the truth. Each row is an outcome.*"""
-
-
-def with_main_results(page: str, folder_results: Path) -> str:
-    """The README with its table of main results and, once it is drawn, the forest plot of X6."""
-    if (folder_results.parent / "paper" / "figures" / "x6.png").exists():
-        page = page.replace("<!-- forest plot -->", FOREST)
+def with_results(page: str, folder_results: Path) -> str:
+    """The README with its table of main results, and with what its code prints."""
     table = main_results(read_results(folder_results))
     lines, header = page.split("\n"), table.split("\n")[0].split("|")[1]
     first = next(at for at, line in enumerate(lines) if line.startswith(f"|{header}|"))
     rows = len(list(takewhile(lambda line: line.startswith("|"), lines[first:])))
-    return "\n".join([*lines[:first], *table.split("\n"), *lines[first + rows :]])
+    page = "\n".join([*lines[:first], *table.split("\n"), *lines[first + rows :]])
+    with redirect_stdout(printed := io.StringIO()):
+        exec(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1], {})
+    return re.sub(r"```text\n.*?```", f"```text\n{printed.getvalue()}```", page, flags=re.DOTALL)
 
 
 def main() -> int:
@@ -117,7 +117,7 @@ def main() -> int:
     for path in draw_figures(paper / "figures"):
         print(path)
     readme = Path("README.md")
-    write_atomically(readme, with_main_results(readme.read_text(encoding="utf-8"), Path("results")))
+    write_atomically(readme, with_results(readme.read_text(encoding="utf-8"), Path("results")))
     return 0
 
 

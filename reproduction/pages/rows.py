@@ -35,6 +35,7 @@ class Results:
     x4: Sequence[Row] = field(default=())
     x5: Sequence[Row] = field(default=())
     x6: Sequence[Row] = field(default=())
+    peers: Sequence[Row] = field(default=())
     rho_intervals: Sequence[Row] = field(default=())
     x6_calibration: dict = field(default_factory=dict)
 
@@ -75,7 +76,7 @@ def read_results(folder: Path) -> Results:
         if part.name in SUMMARIES:
             continue
         path = results_path(part.name.replace("_", "-"), folder)
-        own = part.name.startswith("x")
+        own = part.name.startswith(("x", "peers"))
         if path.exists():
             read = succeeded if own else flat
             found[part.name] = read(read_rows(path) + rows_of_auto(part.name, folder))

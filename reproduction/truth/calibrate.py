@@ -10,7 +10,8 @@
 Sources have equal weight, whatever their number of outcomes. College, mothers and sources without
 an instrument do not take part. The criterion is the root mean square error of the mean of the
 hidden, relative to no correction, plus the interval score relative to a constant margin, plus
-penalties for harm beyond 3 % of the outcomes and coverage below 90 %.
+penalties for harm beyond 3 % of the outcomes and coverage below 93 %, the middle of what the
+protocol asks for. The choice is the mean over the best tenth of the grid.
 """
 
 import json
@@ -29,9 +30,10 @@ from heckesel.correction.prior import RHO, spike_and_slab
 from heckesel.correction.rho import FLAT, NORMAL, Evidence
 from reproduction.truth.sources import OUTCOMES, SOURCES, load_outcome
 
-POINT, INTERVAL = (0.05, 0.06, 0.07), (0.06, 0.07, 0.08, 0.09)
-SLAB, SHARE = (0.3,), (0.05, 0.10, 0.15)
-EXTRAPOLATION, NORMAL_SHARE = (0.05, 0.07, 0.09), (0.2, 1 / 3, 0.5)
+SPIKE = (0.05, 0.06, 0.07, 0.08)
+SLAB, SHARE = (0.3, 0.5), (0.05, 0.10, 0.15)
+EXTRAPOLATION, NORMAL_SHARE = (0.05, 0.07, 0.1, 0.13), (1 / 3, 0.5, 2 / 3)
+BEST = 0.1  # share of the grid whose constants are averaged
 MUCH_WORSE = 0.05  # standard deviations of the outcome
 PRIORS = Path(__file__).parent / "held_out_priors.json"
 RESULTS = Path(__file__).parents[2] / "results" / "x6_calibration.json"
@@ -155,32 +157,35 @@ def interval_score(low, high):
 
 
 def criterion(found: dict[str, float]) -> float:
-    harm = 2 * max(0.0, found["worse"] - 0.03) + 2 * max(0.0, 0.9 - found["covers"])
+    harm = 2 * max(0.0, found["worse"] - 0.03) + 2 * max(0.0, 0.93 - found["covers"])
     return found["rms_over_naive"] + found["score_over_margin"] + harm
 
 
 def grid(table: Table) -> list[tuple[dict, dict]]:
     """Constants, and what they get right outcome by outcome."""
-    found = []
-    for slab, share, extrapolation, normal in product(SLAB, SHARE, EXTRAPOLATION, NORMAL_SHARE):
-        rest = {"extrapolation": extrapolation, "normal_share": normal}
-        ends = {}
-        for spike in INTERVAL:
-            wide = table.posterior(spike_and_slab(spike, slab, share), *rest.values())
-            ends[spike] = table.quantile(wide, 0.05), table.quantile(wide, 0.95)
-        for spike in POINT:
-            narrow = table.posterior(spike_and_slab(spike, slab, share), *rest.values())
-            move = np.sum(narrow * table.shift, axis=(0, 2))
-            for wider, (low, high) in ends.items():
-                if wider < spike:
-                    continue
-                given = {"point": [spike, slab, share], "interval": [wider, slab, share]}
-                found.append((given | rest, table.judge(move, low, high)))
-    return found
+    names = ("spike", "slab", "slab_share", "extrapolation", "normal_share")
+    values = product(SPIKE, SLAB, SHARE, EXTRAPOLATION, NORMAL_SHARE)
+    found = [dict(zip(names, each, strict=True)) for each in values]
+    return [(given, judge(table, given)) for given in found]
 
 
-def best(table: Table, tried, rows) -> int:
-    return int(np.argmin([criterion(table.summary(judged, rows)) for _, judged in tried]))
+def judge(table: Table, given: dict[str, float]) -> dict[str, np.ndarray]:
+    prior = spike_and_slab(given["spike"], given["slab"], given["slab_share"])
+    posterior = table.posterior(prior, given["extrapolation"], given["normal_share"])
+    move = np.sum(posterior * table.shift, axis=(0, 2))
+    return table.judge(move, table.quantile(posterior, 0.05), table.quantile(posterior, 0.95))
+
+
+def choice(table: Table, tried, rows) -> dict[str, float]:
+    """The geometric mean of the constants over the best tenth of the grid.
+
+    With so few sources the single best changes with each source that is left out.
+    """
+    found = np.array([criterion(table.summary(judged, rows)) for _, judged in tried])
+    best = np.argsort(found, kind="stable")[: round(BEST * len(found))]
+    constants = np.array([list(tried[at][0].values()) for at in best])
+    means = np.exp(np.log(constants).mean(axis=0)).round(3).tolist()
+    return dict(zip(tried[0][0], means, strict=True))
 
 
 def main(workers: int = 2) -> None:
@@ -190,22 +195,20 @@ def main(workers: int = 2) -> None:
     tried = grid(table)
     everything = np.ones(len(fits), dtype=bool)
     names = sorted(set(table.source))
-    chosen = {name: best(table, tried, table.source != name) for name in names}
-    PRIORS.write_text(
-        json.dumps({name: tried[at][0] for name, at in chosen.items()}, indent=1) + "\n",
-        encoding="utf-8",
-    )
+    chosen = {name: choice(table, tried, table.source != name) for name in names}
+    PRIORS.write_text(json.dumps(chosen, indent=1) + "\n", encoding="utf-8")
+    judged = {name: judge(table, given) for name, given in chosen.items()}
     left_out = {
-        key: np.array([tried[chosen[source]][1][key][j] for j, source in enumerate(table.source)])
+        key: np.array([judged[source][key][j] for j, source in enumerate(table.source)])
         for key in tried[0][1]
     }
-    at = best(table, tried, everything)
+    on_all = choice(table, tried, everything)
     results = {
         "outcomes": len(fits),
         "sources": len(names),
-        "chosen_on_all": tried[at][0] | table.summary(tried[at][1], everything),
+        "chosen_on_all": on_all | table.summary(judge(table, on_all), everything),
         "leaving_one_source_out": table.summary(left_out, everything),
-        "grid": [given | table.summary(judged, everything) for given, judged in tried],
+        "grid": [given | table.summary(found, everything) for given, found in tried],
     }
     rounded = json.loads(json.dumps(results), parse_float=lambda text: round(float(text), 4))
     RESULTS.write_text(json.dumps(rounded, indent=1) + "\n", encoding="utf-8")

@@ -7,7 +7,8 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 
-from heckesel.classical.probit_results import LinearProbit, fit_binary
+from heckesel.classical.linear_model import LinearProbit
+from heckesel.classical.probit_results import fit_binary
 from heckesel.classical.results import explain_modes, keep_result
 from heckesel.column_checks import check_fit, listing_problems
 from heckesel.correction.corrected import CorrectedClasses

@@ -67,7 +67,9 @@ class SelectionData:
         return round(weight.sum()) if frequency else int(np.count_nonzero(weight))
 
     def take(self, rows) -> SelectionData:
-        """Some of the units, by position or by a mask."""
+        """Some of the units, by position or by a mask; without a copy if the mask has them all."""
+        if isinstance(rows, np.ndarray) and rows.dtype == np.bool_ and rows.all():
+            return self
         columns = {name: getattr(self, name)[rows] for name in ("x", "w", "s", "y", "weight")}
         for name in ("scale", "groups"):
             values = getattr(self, name)
@@ -287,8 +289,11 @@ def check_complete(values, names, rows) -> None:
 
 def check_not_tiny(values, names, rows) -> None:
     """Refuse columns so small in these rows that a fit cannot compute their variance."""
-    # a glance at the first rows clears most columns
-    for j in np.flatnonzero((np.abs(values[rows[:64]]) < SMALLEST).all(axis=0)):
+    # a glance at some rows clears most columns
+    tiny = np.arange(values.shape[1])
+    for glance in (rows[:64], rows[:: len(rows) // 4096 + 1]):
+        tiny = tiny[(np.abs(values[np.ix_(glance, tiny)]) < SMALLEST).all(axis=0)]
+    for j in tiny:
         largest = np.abs(values[rows, j]).max(initial=0.0)
         if 0 < largest < SMALLEST:
             raise DataError(

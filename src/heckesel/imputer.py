@@ -12,8 +12,8 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, 
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from heckesel.classical.heckman import fit_in_memory
-from heckesel.classical.linear_model import LinearModel
-from heckesel.classical.probit_results import HeckmanProbitFit, LinearProbit, fit_binary
+from heckesel.classical.linear_model import LinearModel, LinearProbit
+from heckesel.classical.probit_results import HeckmanProbitFit, fit_binary
 from heckesel.classical.results import HeckmanFit
 from heckesel.classifier import HeckmanClassifier
 from heckesel.correction.corrected import Corrected, CorrectedClasses

@@ -702,7 +702,7 @@ def rho_posterior(model, *, ax=None):
     'density'
     """
     rho = getattr(getattr(model, "fitted_", None), "rho", None)
-    if not hasattr(rho, "interval"):
+    if not hasattr(rho, "weight"):
         raise DataError(
             f"there is no posterior of rho in this {type(model).__name__}; a fit with "
             "method='auto' and unselected units has one"
@@ -710,7 +710,7 @@ def rho_posterior(model, *, ax=None):
     from heckesel.correction.prior import RHO, rho_prior
 
     ax, step = axes_or_new(ax), RHO[1] - RHO[0]
-    prior, posterior = rho_prior(model.rho_prior).interval, rho.interval.sum(axis=0)
+    prior, posterior = rho_prior(model.rho_prior).weight, rho.weight.sum(axis=0)
     ax.fill_between(RHO, posterior / step, color=BAND, lw=0)
     ax.plot(RHO, posterior / step, color=CORRECTED, lw=2, label="posterior")
     ax.plot(RHO, prior / step, color=NAIVE, lw=2, ls="--", label="prior")

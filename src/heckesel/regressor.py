@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from heckesel.classical.linear_model import linear_model
+from heckesel.classical.linear_model import LinearModel
 from heckesel.classical.results import keep_result
 from heckesel.classical.spline_profile import fit_profile
 from heckesel.column_checks import check_errors, check_fit, listing_problems
@@ -21,7 +21,7 @@ from heckesel.data import SelectionData, kind_of_weights, scaled_weight, seed_of
 from heckesel.errors import DataError, IdentificationWarning, is_one_of, is_whole
 from heckesel.estimators.fitted_model import SelectionRegressor
 from heckesel.learners.crossfit import draw_folds, fit_outcome, fold_count
-from heckesel.learners.splines import FoldedRows
+from heckesel.learners.splines import FoldedRows, learn_basis
 from heckesel.selection_model import check_model, fit_checked
 from heckesel.tables.fit_input import read_table
 from heckesel.tables.formula import with_constants
@@ -176,7 +176,9 @@ class HeckmanRegressor(SelectionRegressor):
         if not linear:
             self.identification_ = identify_data(data)
             prior = None if self.rho_prior is None else rho_prior(self.rho_prior).density
-            self.fitted_ = fit_profile(data, errors=self.errors, prior=prior)
+            named = () if self.scale is None else self.columns_.x_names_of(self.scale, "scale")
+            scale = [data.x_names.index(name) for name in named]
+            self.fitted_ = fit_profile(data, errors=self.errors, scale=scale, prior=prior)
             self.rho_ = float(
                 np.average(
                     self.fitted_.info.rho, weights=[mode.weight for mode in self.fitted_.info.modes]
@@ -196,8 +198,7 @@ class HeckmanRegressor(SelectionRegressor):
             weight_kind=weight_kind,
         )
         keep_result(self, result)
-        counted = replace(data, weight=scaled_weight(data.weight, weight_kind))
-        self.fitted_ = linear_model(result, counted)
+        self.fitted_ = LinearModel(result)
         self.identification_ = result.identification
         return self
 
@@ -243,7 +244,8 @@ def learn(model, data: SelectionData) -> None:
         )
         # the likelihood of rho, and nothing else informs it
         say("asking the instrument about rho")
-        partial = mine.basis if len(y) > 10 * x.shape[1] + 100 else mine.basis.straight
+        curved = len(y) > 10 * x.shape[1] + 100
+        partial = learn_basis(mine.x, mine.weight, curved=curved)
         evidence = what_the_instrument_says(
             y - held_out,
             index[s],

@@ -142,7 +142,15 @@ def heckman(
     options: dict = {"method": method, "errors": errors}
     options |= {"covariance": covariance, "weight_kind": weight_kind}
     if isinstance(data, str | os.PathLike):
-        _check_of_frames(target_transform, unobserved)
+        if unobserved is not None:
+            raise DataError(
+                "unobserved= needs a frame; write missing outcomes to the files as such"
+            )
+        if target_transform is not None:
+            raise DataError(
+                "target_transform= needs a frame; with files write the scale into the formula, "
+                "such as 'log(wage) ~ educ'"
+            )
         arrays = {"y": y, "x": x, "w": w, "selected": selected}
         options |= {"scale": scale, "instruments": instruments, "weights": weights}
         fit = fit_files(
@@ -268,37 +276,23 @@ def _columns(
     return checked, design, groups
 
 
-def _check_of_frames(target_transform, unobserved) -> None:
-    if unobserved is not None:
-        raise DataError("unobserved= needs a frame; write missing outcomes to the files as such")
-    if target_transform is not None:
-        raise DataError(
-            "target_transform= needs a frame; with files write the scale into the formula, such as "
-            "'log(wage) ~ educ'"
-        )
-
-
-def check_model(method, errors="normal", scale=None, *, methods=METHODS) -> None:
+def check_model(method, errors="normal", scale=None) -> None:
     """Refuse methods and errors that do not exist or do not go together."""
-    if is_one_of(method, ("auto", "profile")) and method not in methods:
+    if is_one_of(method, ("auto", "profile")):
         raise DataError(
             f"hk.heckman is linear: method must be 'ml' or 'two-step'; method={method!r} is "
             f"hk.HeckmanRegressor(instruments=[...], method={method!r}).fit(X, y)"
         )
-    if not is_one_of(method, methods):
-        *most, last = map(repr, methods)
-        raise DataError(f"method must be {', '.join(most)} or {last}, got {method!r}")
+    if not is_one_of(method, METHODS):
+        raise DataError(f"method must be 'ml' or 'two-step', got {method!r}")
     if not is_one_of(errors, ERRORS):
         raise DataError(f"errors must be 'normal', 't' or 'shape', got {errors!r}")
-    if method == "ml":
-        return
-    given = None if errors == "normal" else f"errors={errors!r}"
-    given = given if scale is None else "scale="
-    if given is not None and method == "auto":
-        raise DataError(f"method='auto' chooses the error model; use method='ml' with {given}")
-    if given is not None:
-        rest = "a constant sigma" if scale is not None else "normal errors"
-        raise DataError(f"method='two-step' assumes {rest}; use method='ml' with {given}")
+    if method == "two-step" and scale is not None:
+        raise DataError("method='two-step' assumes a constant sigma; use method='ml' with scale=")
+    if method == "two-step" and errors != "normal":
+        raise DataError(
+            f"method='two-step' assumes normal errors; use method='ml' with errors={errors!r}"
+        )
 
 
 def fit_checked(
@@ -312,24 +306,10 @@ def fit_checked(
     weight_kind: str = "frequency",
 ) -> HeckmanFit:
     """The fit with its verdict, to checked columns that include the constants."""
-    counted, kind, options = checked_fit(
-        data, covariance, clusters, weight_kind, has_likelihood=method == "ml"
-    )
-    if errors == "shape" and data.has_selection:
-        warn_without_density(data)
-    sample = None
-    if data.has_selection:
-        with threadpool_limits(1, user_api="blas"):  # as the fit itself, to the last bit
-            sample = standardised_sample(counted)
-    fit = fit_in_memory(counted, design, kind, options, method, errors, sample)
-    return with_verdict(fit, data, sample)
-
-
-def checked_fit(data: SelectionData, covariance, clusters, weight_kind, *, has_likelihood: bool):
-    """The data with weights that count rows, the kind of covariance and its options."""
-    selection = data.has_selection
+    selection, sample = data.has_selection, None
+    has_likelihood = method == "ml" and selection
     kind, codes = covariance_kind(
-        covariance, clusters, data.weight, weight_kind, has_likelihood=has_likelihood and selection
+        covariance, clusters, data.weight, weight_kind, has_likelihood=has_likelihood
     )
     if selection and data.weight[~data.s].sum() == 0:
         raise DataError("all unselected rows have weight zero")
@@ -339,20 +319,22 @@ def checked_fit(data: SelectionData, covariance, clusters, weight_kind, *, has_l
         )
     check_estimable(data)
     check_scale(data)
+    if errors == "shape" and selection:
+        warn_without_density(data)
     one_way = codes
     if codes is not None and codes.ndim == 2:  # tests of the verdict take the coarser clusters
         one_way = min(codes.T, key=lambda column: column.max())
     counted = replace(data, weight=scaled_weight(data.weight, weight_kind), groups=one_way)
-    return counted, kind, {"weight_kind": weight_kind, "clusters": codes}
-
-
-def with_verdict(fit: HeckmanFit, data: SelectionData, sample=None) -> HeckmanFit:
+    options = {"weight_kind": weight_kind, "clusters": codes}
+    if selection:
+        with threadpool_limits(1, user_api="blas"):  # as the fit itself, to the last bit
+            sample = standardised_sample(counted)
+    fit = fit_in_memory(counted, design, kind, options, method, errors, sample)
     fit = replace(fit, identification=identify_fit(fit, sample))
     warn_of_fit(fit)
-    if fit.weight_kind != "probability":
+    if weight_kind != "probability":
         return fit
-    assert isinstance(fit.data, SelectionData)
-    return in_given_weights(fit, replace(fit.data, weight=data.weight))
+    return in_given_weights(fit, replace(counted, weight=data.weight))
 
 
 def warn_of_fit(fit, without_selection: str = "least squares") -> None:

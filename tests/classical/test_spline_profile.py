@@ -8,7 +8,7 @@ from scipy.special import ndtr
 
 import heckesel as hk
 from heckesel.classical.spline_profile import (
-    ERRORS,
+    PRIORS,
     Problem,
     fit_profile,
     spline_basis,
@@ -17,7 +17,7 @@ from heckesel.data import DataScale, selection_data
 from heckesel.errors import DataError
 from heckesel.math.sinh_arcsinh import population_moments, stretch
 
-MODELS = [(errors, scale) for errors in ERRORS for scale in ((), (0,))]
+MODELS = [(errors, scale) for errors in PRIORS for scale in ((), (0,))]
 
 
 def _draw(n=400, seed=0, rho=0.7, alpha=1.0, errors="normal", f=np.sin):
@@ -80,7 +80,7 @@ def test_straight_lines_at_the_ml_rho_are_the_ml_fit():
         assert problem.surface(other.v, a)[0] - unit < value
 
 
-@pytest.mark.parametrize("errors", ERRORS)
+@pytest.mark.parametrize("errors", PRIORS)
 def test_an_instrument_finds_rho_and_the_curve(errors):
     data = _draw(1500, seed=3, errors=errors)
     fit = fit_profile(data, errors=errors)

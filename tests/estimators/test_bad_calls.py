@@ -6,7 +6,6 @@ import pytest
 
 import heckesel as hk
 
-SMALL = hk.Networks(epochs=2, n_members=2, hidden=(3,), folds=2)
 RNG = np.random.default_rng(5)
 X = pd.DataFrame(RNG.normal(size=(40, 2)), columns=["a", "b"])
 Y = pd.Series(np.where(X["b"] + RNG.normal(size=40) > 0, X["a"], np.nan), name="y")
@@ -15,10 +14,6 @@ USES = {
     "an instrument beyond the columns": lambda: hk.HeckmanRegressor([7], method="ml").fit(X, Y),
     "instruments alone": lambda: hk.HeckmanRegressor(["a", "b"], method="ml").fit(X, Y),
     "an unknown method": lambda: hk.HeckmanRegressor(method="x").fit(X, Y),
-    "an unknown deep method": lambda: hk.DeepHeckmanRegressor(method="x").fit(X, Y),
-    "varying noise in the joint likelihood": lambda: hk.DeepHeckmanRegressor(
-        "b", method="joint", noise="varying", networks=SMALL
-    ).fit(X, Y),
     "an unknown transform": lambda: hk.HeckmanRegressor(target_transform="x", method="ml").fit(
         X, Y
     ),

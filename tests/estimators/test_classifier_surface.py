@@ -52,14 +52,6 @@ def test_pandas_and_polars_keep_their_missing_labels():
     np.testing.assert_allclose(model.predict_proba(frame), MODEL.predict_proba(X), rtol=1e-10)
 
 
-def test_arrays_work_by_position():
-    array = hk.HeckmanClassifier([3], method="ml").fit(X.to_numpy(), Y.to_numpy())
-    np.testing.assert_allclose(
-        array.predict_proba(X.to_numpy()), MODEL.predict_proba(X), rtol=1e-10
-    )
-    assert isinstance(array.predict(X.to_numpy()), np.ndarray)
-
-
 def test_the_population_needs_no_instruments():
     without = X.drop(columns="leniency")
     np.testing.assert_array_equal(MODEL.predict_proba(without), MODEL.predict_proba(X))

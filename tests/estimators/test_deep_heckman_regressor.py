@@ -3,11 +3,8 @@
 import json
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 
 import heckesel as hk
 
@@ -25,44 +22,11 @@ def fitted(request, draw):
     return model.fit(draw.frame[["x", "z"]], draw.frame["y"])
 
 
-def test_predictions_have_their_shapes_for_all_three_targets(fitted, draw):
-    table = draw.frame[["x", "z"]]
-    mean, std = fitted.predict(table, return_std=True)
-    assert mean.shape == std.shape == (800,)
-    assert (std > 0).all()
-    assert fitted.predict_interval(table, level=0.8).shape == (800, 2)
-    for target in ("population", "selected", "unselected"):
-        predictive = fitted.predict_distribution(table, target)
-        assert predictive.quantile([0.1, 0.9]).shape == (2, 800)
-        assert (predictive.quantile(0.9) > predictive.quantile(0.1)).all()
-    assert fitted.rho_.shape == fitted.sigma_.shape == (2,)
-
-
-def test_the_population_needs_no_instrument_but_the_selected_do(fitted, draw):
-    np.testing.assert_array_equal(
-        fitted.predict(draw.frame[["x"]]), fitted.predict(draw.frame[["x", "z"]])
-    )
-    with pytest.raises(hk.DataError, match="lacks the instrument 'z'"):
-        fitted.predict_distribution(draw.frame[["x"]], "selected")
-    with pytest.raises(hk.DataError, match="an array must have all of them"):
-        fitted.predict(draw.frame[["x"]].to_numpy())
-
-
 def test_a_fit_has_the_verdict_of_identify(fitted, draw):
     assert fitted.identification_.verdict == "supported by the instrument"
     with pytest.warns(hk.IdentificationWarning, match="mostly prior"):
         blind = hk.DeepHeckmanRegressor(networks=FAST).fit(draw.frame[["x"]], draw.frame["y"])
     assert blind.identification_.verdict == "mostly prior"
-
-
-def test_names_positions_arrays_and_polars_give_the_same_fit(draw):
-    table, y = draw.frame[["x", "z"]], draw.frame["y"]
-    expected = hk.DeepHeckmanRegressor(["z"], networks=FAST).fit(table, y).predict(table)
-    by_position = hk.DeepHeckmanRegressor([1], networks=FAST).fit(table.to_numpy(), y.to_numpy())
-    np.testing.assert_array_equal(by_position.predict(table.to_numpy()), expected)
-    as_polars = pl.DataFrame({name: table[name].to_numpy() for name in table})
-    by_polars = hk.DeepHeckmanRegressor("z", networks=FAST).fit(as_polars, y.to_numpy())
-    np.testing.assert_array_equal(by_polars.predict(as_polars), expected)
 
 
 def test_a_selected_mask_and_missing_outcomes_give_the_same_fit(draw):
@@ -92,15 +56,6 @@ def test_categories_become_columns_and_new_levels_are_refused(draw):
     assert model.columns_.w(table).shape == (800, 2)
     with pytest.raises(hk.DataError, match=r"'site' has the level 'east' \(row 0\)"):
         model.predict_distribution(table[["x"]].assign(site="east"), "selected")
-
-
-def test_without_selection_it_is_a_plain_ensemble(draw):
-    with pytest.warns(hk.IdentificationWarning, match="every unit was selected"):
-        model = hk.DeepHeckmanRegressor(["z"], networks=FAST).fit(
-            draw.frame[["x", "z"]], draw.truth.y
-        )
-    assert model.identification_.verdict == "nothing to correct"
-    assert np.isfinite(model.predict(draw.frame[["x"]])).all()
 
 
 def test_the_score_is_r2_given_selection(fitted, draw):
@@ -175,8 +130,3 @@ def test_bad_options_raise_one_sentence(name):
         hk.DeepHeckmanRegressor(**options).fit(X, y)
     assert fragment in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-def test_predicting_before_fitting_raises_not_fitted():
-    with pytest.raises(NotFittedError):
-        hk.DeepHeckmanRegressor(method="two-step").predict(pd.DataFrame({"x": [1.0]}))

@@ -87,13 +87,15 @@ def test_without_selection_it_equals_the_probit_of_statsmodels():
 def test_the_score_adds_up_to_zero_and_its_units_to_the_gradient():
     fit = MODEL.result_
     sample, _ = binary_sample(fit.data)
-    scores = binary_scores(fit.data, fit.scan.modes[0], sample)
+    mode = fit.scan.modes[0]
+    scores = binary_scores(sample, point=np.append(mode.v, mode.a))
     np.testing.assert_allclose(scores.sum(axis=0), 0.0, atol=1e-7)
     point = fit.scan.points[3]
-    _, gradient, _ = sample.evaluate(np.append(point.v, point.a))
+    at = np.append(point.v, point.a)
+    _, gradient, _ = sample.evaluate(at)
     q = sample.q
     expected = np.concatenate([gradient[q:-1], gradient[:q], gradient[-1:]])
-    summed = binary_scores(fit.data, point, sample).sum(axis=0)
+    summed = binary_scores(sample, point=at).sum(axis=0)
     np.testing.assert_allclose(summed, expected, rtol=1e-9, atol=1e-7)
 
 

@@ -5,7 +5,6 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import sparse
 from sklearn import clone, config_context
 from sklearn.base import is_classifier
 from sklearn.compose import ColumnTransformer
@@ -21,7 +20,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import heckesel as hk
-from heckesel.classical import ml as joint
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 ROWS = 200
@@ -51,30 +49,6 @@ def outcome_for(model, y):
     return (y > 0).astype(float).where(y.notna()) if is_classifier(model) else y
 
 
-def predictions(model, X):
-    if is_classifier(model):
-        return model.predict_proba(X, target="selected")
-    mean, std = model.predict(X, return_std=True)
-    return np.column_stack([mean, std, model.predict_interval(X, target="selected")])
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_every_estimator_takes_the_sparse_columns_of_a_default_encoder(name):
-    X, y = table()
-    Z = encoder().fit_transform(X)  # one column per level, which add up to one
-    assert sparse.issparse(Z)
-    model = clone(MODELS[name]).set_params(on_problem="fix")
-    y = outcome_for(model, y)
-    expected = predictions(clone(model).fit(Z.toarray(), y), Z.toarray())
-    fitted = model.fit(Z, y)
-    np.testing.assert_array_equal(predictions(fitted, Z), expected)
-    np.testing.assert_array_equal(predictions(pickle.loads(pickle.dumps(fitted)), Z), expected)
-    assert fitted.score(Z, y) == fitted.score(Z.toarray(), y)
-    assert fitted.log_likelihood(Z, y) == fitted.log_likelihood(Z.toarray(), y)
-    assert fitted.n_features_in_ == 6
-    assert not hasattr(fitted, "feature_names_in_")
-
-
 def test_columns_that_add_up_to_one_are_refused_with_both_ways_out():
     X, y = table()
     pipeline = make_pipeline(encoder(), hk.HeckmanRegressor([-1], method="ml"))
@@ -93,13 +67,6 @@ def test_a_sparse_frame_of_pandas_is_read():
     expected = hk.HeckmanRegressor([4], method="ml").fit(Z, y).predict(Z)
     np.testing.assert_array_equal(model.predict(frame), expected)
     assert list(model.feature_names_in_) == list("bcdxz")
-
-
-def test_a_wide_sparse_table_has_three_ways_out():
-    X = sparse.csr_array((200_000, 30_000))
-    y = np.where(np.arange(200_000) % 2, 1.0, np.nan)
-    with pytest.raises(hk.DataError, match=r"max_categories=40.* or pass X\.toarray\(\)"):
-        hk.HeckmanRegressor(method="ml").fit(X, y)
 
 
 def test_a_limited_encoder_makes_a_wide_table_narrow():
@@ -221,27 +188,6 @@ def test_polars_in_is_polars_out():
         frame, (outcome > 0).cast(float).fill_nan(None)
     )
     assert isinstance(binary.predict(frame), np.ndarray)
-
-
-def test_transformers_that_return_polars_keep_names_and_rows():
-    pytest.importorskip("polars")
-    X, y = table()
-    first = encoder(drop="first", sparse_output=False).set_output(transform="polars")
-    pipeline = make_pipeline(first, hk.HeckmanRegressor(["z"], method="ml")).fit(X, y)
-    assert list(pipeline[-1].feature_names_in_) == ["town_b", "town_c", "town_d", "x", "z"]
-    plain = hk.HeckmanRegressor(["z"], method="ml").fit(X, y)
-    np.testing.assert_allclose(pipeline.predict(X), plain.predict(X), rtol=1e-9)
-
-
-def test_a_linear_fit_that_did_not_converge_warns(monkeypatch):
-    monkeypatch.setattr(joint, "POLISH_ITERATIONS", 0)
-    X, y = table()
-    with pytest.warns(ConvergenceWarning, match="the maximum of the likelihood was not found"):
-        model = hk.HeckmanRegressor(["z"], method="ml").fit(X[["x", "z"]], y)
-    assert model.result_.status == "max_iterations"
-    frame = X.assign(y=y)
-    with pytest.warns(ConvergenceWarning, match="use fewer columns, or method='two-step'"):
-        hk.heckman("y ~ x", "~ x + z", frame)
 
 
 NETWORKS = ["two-step", "joint", "ensemble"]

@@ -2,13 +2,10 @@
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from scipy import stats
-from sklearn import config_context
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
-from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -53,24 +50,6 @@ def test_all_regressors_have_the_same_methods(name):
     expected = "mostly prior" if line else "supported by the instrument"
     assert model.identification_.verdict == expected
     assert type(model).__name__ in repr(model)
-
-
-@each_model
-def test_predictions_are_arrays_in_the_order_of_the_rows(name):
-    shuffled = X.sample(frac=1.0, random_state=0)
-    model = fitted(name)
-    mean, std = model.predict(shuffled, return_std=True)
-    assert type(mean) is type(std) is np.ndarray
-    place = X.index.get_indexer(shuffled.index)
-    np.testing.assert_allclose(mean, model.predict(X)[place], rtol=1e-12)
-    as_polars = pl.DataFrame({column: X[column].to_numpy() for column in X})
-    from_polars = clone(model).fit(as_polars, pl.Series("y", Y.to_numpy())).predict(as_polars)
-    assert isinstance(from_polars, np.ndarray)
-    array = clone(model).set_params(instruments=[1]).fit(X.to_numpy(), Y.to_numpy())
-    from_array = array.predict(X.to_numpy())
-    assert isinstance(from_array, np.ndarray)
-    for other in (from_polars, from_array):
-        np.testing.assert_allclose(other, model.predict(X), rtol=1e-12)
 
 
 @each_model
@@ -161,18 +140,6 @@ def test_fractional_weights_are_probability_weights():
     assert (whole.result_.weight_kind, part.result_.weight_kind) == ("frequency", "probability")
 
 
-@each_model
-def test_missing_outcomes_pass_through_search_and_cross_validation(name):
-    pipeline = make_pipeline(StandardScaler(), clone(MODELS[name]))
-    pipeline.set_output(transform="pandas")
-    scores = cross_val_score(pipeline, X, Y, cv=KFold(2, shuffle=True, random_state=0))
-    assert np.isfinite(scores).all()
-    last = pipeline.steps[-1][0]
-    search = GridSearchCV(pipeline, {f"{last}__missing": ["error", "indicator"]}, cv=2)
-    assert np.isfinite(search.fit(X, Y).cv_results_["mean_test_score"]).all()
-    assert search.predict(X[:7]).shape == (7,)
-
-
 def test_an_error_explains_that_a_pipeline_lost_the_column_names():
     with pytest.raises(hk.DataError, match=r"set_output\(transform='pandas'\) keeps names"):
         make_pipeline(StandardScaler(), clone(LINEAR)).fit(X, Y)
@@ -183,22 +150,6 @@ def test_an_error_explains_that_a_pipeline_lost_the_column_names():
     transformer.set_params(verbose_feature_names_out=False)
     model = make_pipeline(transformer, clone(LINEAR)).fit(X, Y)
     np.testing.assert_allclose(model.predict(X), clone(LINEAR).fit(X, Y).predict(X), rtol=1e-8)
-
-
-def test_masks_and_weights_are_routed():
-    filled, mask = Y.fillna(0.0), Y.notna().to_numpy()
-    weight = np.random.default_rng(0).integers(1, 3, 400)
-    cv = KFold(2, shuffle=True, random_state=0)
-    with config_context(enable_metadata_routing=True):
-        model = clone(LINEAR).set_fit_request(selected=True, sample_weight=True)
-        model.set_score_request(selected=True, sample_weight=True)
-        params = {"selected": mask, "sample_weight": weight}
-        routed = cross_val_score(model, X, filled, cv=cv, params=params)
-    expected = []
-    for train, test in cv.split(X):
-        fit = clone(LINEAR).fit(X.iloc[train], Y.iloc[train], sample_weight=weight[train])
-        expected.append(fit.score(X.iloc[test], Y.iloc[test], sample_weight=weight[test]))
-    np.testing.assert_allclose(routed, expected, rtol=1e-10)
 
 
 @each_model

@@ -24,3 +24,12 @@ def test_mini_batches_from_a_long_table(capsys):
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda p: p.stem)
 def test_every_example_says_how_to_run_it(path):
     assert f"Run it: python examples/{path.name}" in path.read_text()
+
+
+def test_tutorials_are_those_of_the_pages(monkeypatch):
+    monkeypatch.syspath_prepend(str(EXAMPLES.parent / "scripts"))
+    import docs_pictures
+
+    for name in docs_pictures.TUTORIALS:
+        page = EXAMPLES.parent / "docs" / f"{name}.md"
+        assert (EXAMPLES / f"{name}.py").read_text() == docs_pictures.script(page)

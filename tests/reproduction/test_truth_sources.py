@@ -12,6 +12,7 @@ import pytest
 from heckesel.datasets import load_rand_hie
 from heckesel.errors import DataError
 from reproduction.truth import sources
+from reproduction.truth.judge import judge, least_squares
 from reproduction.truth.sources import OUTCOMES, SOURCES, Source, load_outcome
 
 TABLES = [name for name, of in SOURCES.items() if (of.file or "").startswith("truth/")]
@@ -66,14 +67,42 @@ def test_the_naive_errors_are_those_of_the_data_s_own_readme(name):
     """Printed to three decimals; the mean of the hidden by least squares less the truth."""
     figures = {key: found for key, found in published_figures().items() if key[0] == name}
     assert len(figures) == len(SOURCES[name].outcomes)
+    rows = judge(lambda x, y, instruments, groups: 0.0, figures)
     for key, (n, error) in figures.items():
-        known = load_outcome(*key)
-        assert len(known.y) == n
-        x = pd.get_dummies(known.x[known.covariates], drop_first=True, dtype=float)
-        x, s = np.column_stack([np.ones(n), x]), ~known.hidden
-        beta = np.linalg.lstsq(x[s], known.y[s])[0]
-        sd = np.std([*known.y[s], *known.truth], ddof=1)
-        assert ((x[~s] @ beta).mean() - known.truth.mean()) / sd == pytest.approx(error, abs=6e-4)
+        assert rows.loc[key, "n"] == n
+        assert rows.loc[key, "naive_error"] == pytest.approx(error, abs=6e-4)
+
+
+def test_an_estimator_is_judged_without_seeing_what_is_hidden():
+    """Least squares of its own is the naive estimate; the frame has the errors of its interval."""
+    seen = []
+
+    def estimate(x, y, instruments, groups):
+        seen.append((y.isna().sum(), instruments, groups))
+        mean = least_squares(x, y, instruments, groups)
+        rows = np.tile([0.0, 30.0], (y.isna().sum(), 1))
+        rows[5:] = np.nan
+        return mean, mean - 1, mean + 2, rows
+
+    (row,) = judge(estimate, [("health insurance", "disea")]).to_dict("records")
+    frame = load_rand_hie("cameron_trivedi")
+    assert seen == [((frame["binexp"] == 0).sum(), ["logc", "idp"], None)]
+    assert row["truth"] == pytest.approx(frame.loc[frame["binexp"] == 0, "disea"].mean())
+    assert row["error"] == pytest.approx(row["naive_error"], rel=1e-12)
+    assert row["error"] == pytest.approx((row["naive"] - row["truth"]) / row["sd"])
+    assert row["width"] == pytest.approx(3 / row["sd"])
+    assert row["covers_exactly"] == float(row["naive"] - 1 <= row["truth"])
+    first = frame.loc[frame["binexp"] == 0, "disea"].iloc[:5]
+    assert row["rows_covered"] == first.between(0, 30).mean()
+
+
+def test_a_failing_estimator_is_recorded():
+    def fails(x, y, instruments, groups):
+        raise ValueError("no")
+
+    rows = judge(fails, [("health insurance", "disea")])
+    assert rows["failed"].tolist() == ["ValueError: no"]
+    assert "error" not in rows
 
 
 @needs_tables

@@ -9,7 +9,7 @@ from scipy.stats import skew, spearmanr
 
 from reproduction import regime_draws as draws
 from reproduction import x5_regimes as x5
-from reproduction.pages.beyond_paper import chapter, x5_page
+from reproduction.pages.beyond_paper import x5_page
 from reproduction.pages.rows import Results
 
 MANY = 200_000
@@ -134,10 +134,8 @@ def kinds(found):
     return [row.kind for row in x5_page.targets(found) if row.method == "auto"]
 
 
-def test_equal_methods_meet_every_target_and_only_auto_has_targets():
+def test_equal_methods_meet_every_target():
     assert kinds(results()) == ["met"] * 5
-    others = [row.kind for row in x5_page.targets(results()) if row.method != "auto"]
-    assert others == ["shown"] * 3
     assert set(kinds(Results())) == {"not run"}
 
 
@@ -173,5 +171,3 @@ def test_coverage_is_averaged_over_the_prior_of_rho():
     average = x5_page.averaged_coverage(bad, x5.AUTO, "none")
     assert (average > 0.85).all()
     assert (average < 0.9).all()
-    text = chapter("x5", bad)
-    assert "| no instrument | -.9 | 0.0 % | 90.0 % | 90.0 % | 90.0 % |" in text

@@ -7,9 +7,11 @@ import pytest
 from heckesel import Predictive
 from heckesel.errors import DataError
 from reproduction import x6_truth as x6
-from reproduction.pages.beyond_paper import chapter, x6_page
+from reproduction.pages.beyond_paper import x6_page
 from reproduction.pages.paper_figures import draw_errors
 from reproduction.pages.rows import Results
+from reproduction.pages.truth_page import truth_md
+from reproduction.truth import judge
 from reproduction.truth.sources import SOURCES, KnownOutcome
 
 DEVELOPMENT = [name for name, of in SOURCES.items() if x6_page.SETS["development"](of)]
@@ -21,12 +23,12 @@ def test_the_grid_has_every_method_of_every_outcome_once():
 
 
 def test_an_interval_is_widened_by_the_error_of_the_truth_and_scored_as_it_is():
-    row = x6.mean_row(0.0, -3.0, 1.0, 1.5, 1.2 / x6.HALF_WIDTH, 2.0)
+    row = judge.mean_row(0.0, -3.0, 1.0, 1.5, 1.2 / judge.HALF_WIDTH, 2.0)
     assert (row["covers"], row["covers_exactly"]) == (1.0, 0.0)  # sqrt(1 + 1.44) = 1.56
     assert row["interval_score"] == pytest.approx((4 + 20 * 0.5) / 2)
     assert (row["error"], row["width"]) == (-0.75, 2.0)
-    assert x6.mean_row(0.0, -3.0, 1.0, 1.5, 0.0, 2.0)["covers"] == 0.0
-    assert x6.mean_row(0.0, -3.0, 1.0, -2.9, 0.0, 2.0)["covers_exactly"] == 1.0
+    assert judge.mean_row(0.0, -3.0, 1.0, 1.5, 0.0, 2.0)["covers"] == 0.0
+    assert judge.mean_row(0.0, -3.0, 1.0, -2.9, 0.0, 2.0)["covers_exactly"] == 1.0
 
 
 class Model:
@@ -99,7 +101,9 @@ def rows(error: float, width: float = 0.2, **changed) -> list[dict]:
             found.append(key | {"method": "truth"} | facts)
             for method in (*x6.METHODS, *x6.CLASSIFIERS, x6_page.OLD):
                 own = error if method in (x6_page.AUTO, "classifier") else 0.2
-                row = x6.mean_row(1 + own, 1 + own - width / 2, 1 + own + width / 2, 1.0, 0.0, 1.0)
+                row = judge.mean_row(
+                    1 + own, 1 + own - width / 2, 1 + own + width / 2, 1.0, 0.0, 1.0
+                )
                 row |= {"crps": 0.5 + own / 10, "brier": 0.1 + own / 10, "rows_covered": 0.9}
                 row |= {"verdict": 0.0} if method == x6_page.AUTO else {}
                 found.append(key | {"method": method} | row | changed)
@@ -158,21 +162,17 @@ def replace_units(row: dict) -> dict:
     return {k: v for k, v in row.items() if k not in ("covers", "width")} | {"error": 77.0}
 
 
-def test_the_chapter_and_the_figure_are_made_from_the_rows():
+def test_the_page_and_the_figure_are_made_from_the_rows():
     results = Results(x6=rows(0.05))
-    text = chapter("x6", results)
-    assert "| development | auto | 103 | 100.0 % |" in text
-    assert "of them without a result" in text
-    assert chapter("x6", Results()) == ""
+    assert "| development | auto | 103 | 100.0 % |" in truth_md(results)
     data = x6_page.errors_by_outcome(results)
     assert data["outcomes"][0]["methods"]["auto"] == [0.05, -0.05, 0.15]
     figure = draw_errors(data)
-    assert [axis.get_title() for axis in figure.axes] == list(x6_page.FOREST)
+    assert [axis.get_title() for axis in figure.axes] == list(x6_page.TITLES.values())
 
 
 def test_every_development_source_has_a_prior_that_was_chosen_without_it():
     assert set(x6.HELD_OUT) == set(DEVELOPMENT)
     prior = x6.held_out_prior("newhaven")
-    assert prior.point.sum() == pytest.approx(1)
-    assert prior.interval.max() <= prior.point.max()  # the interval's prior is no narrower
+    assert prior.weight.sum() == pytest.approx(1)
     assert x6.held_out_prior("college") is None

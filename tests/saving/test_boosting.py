@@ -1,10 +1,14 @@
 """Gradient boosting of scikit-learn as arrays: the same digits, and no index that leads outside."""
 
+import importlib.util
+
 import numpy as np
 import pytest
 import sklearn
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import heckesel as hk
 from heckesel.saving import load, read_content, save, write_content
@@ -120,20 +124,33 @@ def test_trees_made_to_deceive_are_refused(name, path):
     assert "\n" not in str(refused.value)
 
 
-def test_a_learner_of_another_package_needs_skops(path):
-    model = hk.HeckmanRegressor(method="ml").fit(
-        X[:, [0, 2]][~np.isnan(X[:, 2])], Y[~np.isnan(X[:, 2])]
-    )
-    model.learner_ = Ridge().fit(X[:, :1], Y)
-    try:
-        import skops.io
-    except ImportError:
+@pytest.mark.parametrize("inside", [False, True], ids=["alone", "in a pipeline"])
+def test_a_learner_of_another_package_is_saved_with_skops_and_loaded_if_trusted(inside, path):
+    learner = make_pipeline(StandardScaler(), Ridge()) if inside else Ridge()
+    frame = hk.datasets.make_controlled(200, rho=0.5, alpha=1.0, seed=0).frame
+    table = frame[["x", "z"]]
+    model = hk.HeckmanRegressor(["z"], learner=learner).fit(table, frame["y"])
+    if importlib.util.find_spec("skops") is None:
         with pytest.raises(hk.HeckeselError, match=r"needs skops: pip install 'heckesel\[skops\]'"):
-            save(model, path)
+            model.save(path)
         return
-    assert skops.io
-    save(model, path)
-    with pytest.raises(hk.DataError, match=r"_ridge\.Ridge; if you trust the file"):
+    model.save(path)
+    kind = f"{type(learner).__module__}.{type(learner).__qualname__}"
+    with pytest.raises(hk.DataError, match=rf"another package, {kind}; if you trust the file"):
         load(path)
-    loaded = load(path, trusted=["sklearn.linear_model._ridge.Ridge"])
-    np.testing.assert_array_equal(loaded.learner_.coef_, model.learner_.coef_)
+    loaded = load(path, trusted=[kind])
+    np.testing.assert_array_equal(loaded.predict(table), model.predict(table))
+    assert repr(loaded) == repr(model)
+
+
+class Own(Ridge):
+    """Of no module that could be imported from elsewhere."""
+
+
+def test_a_learner_defined_on_the_spot_is_refused(path):
+    Own.__module__ = "__main__"
+    frame = hk.datasets.make_controlled(200, rho=0.5, alpha=1.0, seed=0).frame
+    model = hk.HeckmanRegressor(["z"], learner=Own()).fit(frame[["x", "z"]], frame["y"])
+    with pytest.raises(hk.DataError, match="learner is a Own, which cannot be saved"):
+        model.save(path)
+    assert not path.exists()

@@ -195,7 +195,7 @@ CHANGES = {
         set_at(*RESULT, "sigma", value="one"),
         set_at(*RESULT, "modes", value=[5]),
         set_at(*RESULT, "data", value=None),
-        set_at(*RESULT, "near_boundary", value=1.5),
+        set_at(*RESULT, "selected", value=1.5),
         set_at("fitted", "fitted_", "result", value=None),
     ],
 }

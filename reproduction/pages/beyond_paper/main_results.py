@@ -1,4 +1,4 @@
-"""The table of main results that opens `paper/ours.md` and is shown in the README."""
+"""The table of main results of the README."""
 
 from reproduction.pages.beyond_paper import markdown as md
 from reproduction.pages.beyond_paper import x1_page, x4_page, x5_page, x6_page

@@ -8,7 +8,7 @@ import numpy as np
 from reproduction.pages.beyond_paper import markdown as md
 from reproduction.pages.method_labels import LABELS
 
-MET, MISSED, NOT_RUN, SHOWN = "met", "missed", "not run", "shown"
+MET, MISSED, NOT_RUN = "met", "missed", "not run"
 
 
 @dataclass(frozen=True)
@@ -33,12 +33,11 @@ class TargetRow:
     target: str
     method: str
     measured: str
-    n_seeds: str
     verdict: str
 
     @property
     def kind(self) -> str:
-        """`met`, `missed`, `not run` or `shown`: the verdict without the distance."""
+        """`met`, `missed` or `not run`: the verdict without the distance."""
         return MISSED if self.verdict.startswith(MISSED) else self.verdict
 
 
@@ -52,17 +51,15 @@ def target_row(
     """
     label = LABELS.get(method, method)
     if any(len(each.values) == 0 for each in requirements):
-        return TargetRow(target, label, "", "0", NOT_RUN)
+        return TargetRow(target, label, "", NOT_RUN)
     excess, measured = -inf, []
     for each in requirements:
         value = float(statistic(each.values))
         value = abs(value) if absolute else value
         excess = max(excess, each.low - value, value - each.high)
         measured.append(f"{each.label} {md.mean_and_sd(each.values, form)}{each.note}".lstrip())
-    n_seeds = " and ".join(sorted({str(len(each.values)) for each in requirements}))
     verdict = MET if excess <= 0 else f"{MISSED} by {form.distance(excess)}"
-    verdict = SHOWN if excess == -inf else verdict  # no requirement has a bound
-    return TargetRow(target, label, "; ".join(measured), n_seeds, verdict)
+    return TargetRow(target, label, "; ".join(measured), verdict)
 
 
 def number_row(
@@ -71,10 +68,10 @@ def number_row(
     """One number with its bounds, or several with bounds in the same order."""
     value = np.atleast_1d(value).astype(float)
     if np.isnan(value).any():
-        return TargetRow(says, method, "", "", NOT_RUN)
+        return TargetRow(says, method, "", NOT_RUN)
     excess = float(np.max(np.maximum(np.subtract(low, value), np.subtract(value, high))))
     verdict = MET if excess <= 0 else f"{MISSED} by {form.distance(excess)}"
-    return TargetRow(says, method, "; ".join(map(form.value, value)), "", verdict)
+    return TargetRow(says, method, "; ".join(map(form.value, value)), verdict)
 
 
 def coverage_target(

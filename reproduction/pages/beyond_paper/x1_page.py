@@ -1,7 +1,6 @@
-"""The chapter X1: the whole likelihood over rho, on the paper's curve and on five columns."""
+"""Targets of X1: the whole likelihood over rho, on the paper's curve and on five columns."""
 
 from functools import partial
-from itertools import product
 
 import numpy as np
 
@@ -14,33 +13,16 @@ from reproduction.pages.beyond_paper.targets import (
     not_above,
     target_row,
 )
-from reproduction.pages.method_labels import LABELS
 from reproduction.pages.rows import Results
-from reproduction.x1_profile import ALPHAS, OTHERS, PRIORS, PROFILE, RHOS, WEIGHING
+from reproduction.x1_profile import OTHERS, PROFILE
 
 DRAWS = {"curve": "the paper's curve", "interactions": "five columns with interactions"}
-COLUMNS = (
-    md.Column("coverage", "coverage90", md.mean_percent),
-    md.Column("width", "width90"),
-    md.Column("bias", "bias_f0"),
-    md.Column("mean of \\|bias\\|", "bias_f0", md.mean_absolute),
-    md.Column("ECE", "ece"),
-    md.Column("central ECE", "ece_central"),
-    md.Column("interval score", "interval_score90"),
-    md.Column("main mode, smallest", "mode0_rho", lambda v: f"{v.min():.3f}" if len(v) else ""),
-    md.Column("median", "mode0_rho", lambda v: f"{np.median(v):.3f}" if len(v) else ""),
-)
 
 
 def targets(results: Results) -> list[TargetRow]:
     kinds = {"curve": (_high_rho, _lower_rho, _no_selection, _with_instrument)}
     kinds["interactions"] = (_high_rho, _with_instrument)
     return [row for draw in DRAWS for find in kinds[draw] for row in find(results, draw, PROFILE)]
-
-
-def parts(results: Results) -> dict[str, str]:
-    tables = {f"{d}_{a:g}": _table(results, d, a) for d, a in product(DRAWS, ALPHAS)}
-    return tables | {"wrong_sign": _wrong_sign(results)}
 
 
 def values(results: Results, draw: str, method: str, metric: str, **cell):
@@ -97,25 +79,3 @@ def _with_instrument(results: Results, draw: str, method: str) -> list[TargetRow
         target_row(f"{where}: region-ECE ≤ .028", method, ece),
         coverage_target(where, method, find("coverage90"), 0.88, 0.92),
     ]
-
-
-def _wrong_sign(results: Results) -> str:
-    """The cost of a prior with the wrong sign, without and with the instrument."""
-    sentences = []
-    for alpha, where in ((0.0, "Without the instrument"), (1.0, "With it")):
-        costs = []
-        for method in WEIGHING:
-            find = partial(_at(results, "curve", method, 0.9, alpha)[1], prior="negative")
-            coverage, bias = md.mean_percent(find("coverage90")), md.mean_of(find("bias_f0"))
-            costs.append(f"{LABELS[method]} coverage {coverage}, bias {bias}")
-        says = f"{where}, a prior of the wrong sign at ρ = .9 on the paper's curve gives "
-        sentences.append(f"{says}{'; '.join(costs)}.")
-    return " ".join(sentences)
-
-
-def _table(results: Results, draw: str, alpha: float) -> str:
-    lines, choices = [], [*product(WEIGHING, PRIORS), *((method, "") for method in OTHERS)]
-    for rho, (method, prior) in product(RHOS, choices):
-        find = partial(_at(results, draw, method, rho, alpha)[1], prior=prior or "uniform")
-        lines.append(([md.decimal(rho), LABELS[method], prior], find))
-    return md.metric_table(("ρ", "method", "prior"), COLUMNS, lines)

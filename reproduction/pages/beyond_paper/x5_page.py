@@ -1,19 +1,16 @@
-"""The chapter X5: coverage and scores by regime, for auto, the old auto, and ensembles."""
+"""Targets of X5: coverage and scores by regime."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
-from itertools import product
 
 import numpy as np
-from scipy.stats import t as student
 
+from heckesel.correction.prior import RHO, spike_and_slab
 from reproduction.pages.beyond_paper import markdown as md
 from reproduction.pages.beyond_paper.targets import Requirement, TargetRow, target_row
-from reproduction.pages.method_labels import LABELS
 from reproduction.pages.rows import Results, Row
 from reproduction.problems import AUTO
-from reproduction.regime_draws import ERRORS, INSTRUMENTS, RHOS
+from reproduction.regime_draws import ERRORS, RHOS
 from reproduction.x5_regimes import FRESH_SEEDS
 from reproduction.x5_regimes import METHODS as RUN
 
@@ -25,7 +22,6 @@ AVERAGED = (0.88, 0.95)
 WHERE = {"strong": "strong instrument", "weak": "weak instrument", "none": "no instrument"}
 ALLOWANCE = 2.0  # standard errors
 CRPS_FACTOR, SUPPORTED = 1.05, 0.9
-PRIOR_DF, PRIOR_SCALE = 3, 0.2  # of rho, over which coverage is averaged: t around 0
 
 
 @dataclass(frozen=True)
@@ -72,10 +68,8 @@ def regimes(
 def targets(results: Results) -> list[TargetRow]:
     found = []
     says = f"strong instrument: coverage 85–96 % in {100 * SHARE:.0f} % of the regimes"
-    for method in METHODS:
-        bound = {"low": SHARE} if method == AUTO else {}
-        covered = Requirement(well_covered(results, method, "strong"), **bound)
-        found.append(target_row(says, method, covered, form=md.PERCENT))
+    covered = Requirement(well_covered(results, AUTO, "strong"), low=SHARE)
+    found.append(target_row(says, AUTO, covered, form=md.PERCENT))
     ratios = regimes(results, (AUTO, OLD), _log_crps, instrument="strong")
     ratio = np.exp([each.mean for each in ratios.values()])
     says = f"strong instrument: CRPS over that of the old auto ≤ {md.decimal(CRPS_FACTOR)}"
@@ -105,11 +99,9 @@ def averaged_coverage(results: Results, method: str, instrument: str) -> np.ndar
     """Coverage for each kind of errors, linear between the values of rho and averaged over their
     prior."""
     found = metric_by_regime(results, method, "coverage90_against", instrument=instrument)
-    grid = np.linspace(-0.99, 0.99, 199)
-    weight = student.pdf(grid / PRIOR_SCALE, PRIOR_DF)
     return np.array(
         [
-            np.average(np.interp(grid, RHOS, means), weights=weight)
+            np.average(np.interp(RHO, RHOS, means), weights=spike_and_slab())
             for errors in ERRORS
             if len(means := [found[k].mean for k in sorted(found) if k[1] == errors]) == len(RHOS)
         ]
@@ -119,47 +111,3 @@ def averaged_coverage(results: Results, method: str, instrument: str) -> np.ndar
 def metric_by_regime(results: Results, method: str, metric: str, **cell) -> dict[tuple, Pooled]:
     """Its mean in each regime."""
     return regimes(results, (method,), lambda row: row[metric], **cell)
-
-
-def _means(results: Results, method: str, metric: str, **cell) -> np.ndarray:
-    return np.array(
-        [each.mean for each in metric_by_regime(results, method, metric, **cell).values()]
-    )
-
-
-def parts(results: Results) -> dict[str, str]:
-    return {"summary": _summary(results), "by_rho": _by_rho(results)}
-
-
-def _summary(results: Results) -> str:
-    columns = [
-        md.Column("regimes with 85–96 %", "within", md.mean_percent),
-        md.Column("coverage", "coverage90_against", md.mean_percent),
-        md.Column("width", "width90_against"),
-        md.Column("interval score", "interval_score90_against"),
-        md.Column("CRPS", "crps_against"),
-        md.Column("mean of \\|bias\\|", "bias_f0_against", md.mean_absolute),
-        md.Column("CRPS, all points", "crps"),
-        md.Column("seconds", "seconds"),
-    ]
-
-    def find(instrument: str, method: str, metric: str) -> np.ndarray:
-        if metric == "within":
-            return well_covered(results, method, instrument)
-        return _means(results, method, metric, instrument=instrument)
-
-    lines = [
-        ([WHERE[instrument], LABELS[method]], partial(find, instrument, method))
-        for instrument, method in product(INSTRUMENTS, METHODS)
-    ]
-    return md.metric_table(("instrument", "method"), columns, lines)
-
-
-def _by_rho(results: Results) -> str:
-    """The honesty curve: coverage by instrument and rho, over the kinds of errors."""
-    lines = []
-    for instrument, rho in product(INSTRUMENTS, RHOS):
-        find = partial(_means, results, metric="coverage90_against", instrument=instrument, rho=rho)
-        shown = [md.mean_percent(find(method)) for method in METHODS]
-        lines.append([WHERE[instrument], md.decimal(rho), *shown])
-    return md.table(["instrument", "ρ", *(LABELS[method] for method in METHODS)], lines)

@@ -1,6 +1,6 @@
-"""The chapter X6: known outcomes of the unselected, and the predictions of every method.
+"""Targets of X6, and its figure: known outcomes of the unselected, predicted by every method.
 
-The measures are those of docs/truth_protocol.md: every source has the same weight.
+docs/truth.md defines the measures: every source has the same weight.
 """
 
 from collections.abc import Callable
@@ -14,11 +14,11 @@ from reproduction.pages.beyond_paper import markdown as md
 from reproduction.pages.beyond_paper.targets import TargetRow, number_row
 from reproduction.pages.macros import fixed
 from reproduction.pages.rows import Results
+from reproduction.truth.judge import LEVEL, mean_row
 from reproduction.truth.sources import OUTCOMES, SOURCES, Source
-from reproduction.x6_truth import FEW_VALUES, LEVEL, VERDICTS, mean_row
+from reproduction.x6_truth import FEW_VALUES, VERDICTS
 
 AUTO, OLD, SUPPORTED = "auto", "old auto", float(VERDICTS.index("supported by the instrument"))
-SHOWN = ("naive", "ensemble", "two-step", "ml", "profile", OLD, "prior", AUTO, "default")
 PENALTY = 2 / (1 - LEVEL)  # of the interval score, for each unit that the truth lies outside
 HARM, ROWS_COVERED, PIT_LIMIT, FEWEST = 0.05, (0.80, 0.97), 0.05, 5
 SETS: dict[str, Callable[[Source], bool]] = {
@@ -28,7 +28,8 @@ SETS: dict[str, Callable[[Source], bool]] = {
     "doubtful instrument": lambda of: of.doubtful,
     "no instrument": lambda of: not of.has_instrument,
 }
-FOREST = {"naive": "#D55E00", "two-step": "#0072B2", "ml": "#56B4E9", AUTO: "#009E73"}
+FOREST = {"naive": "#D55E00", "ml": "#56B4E9", "two-step": "#0072B2", AUTO: "#009E73"}
+TITLES = {"naive": "naive", "ml": "maximum likelihood", "two-step": "two-step", AUTO: "heckesel"}
 COUNT = md.NumberFormat("{:.0f}".format, "{:.0f}".format)
 REACH = 1.2  # standard deviations shown on either side
 
@@ -41,6 +42,8 @@ def by_source(values: pd.Series) -> float:
 def weighted_quantile(values: pd.Series, p: float) -> float:
     """The smallest value whose share, every source with the same weight, is at least p."""
     kept = values.dropna()
+    if kept.empty:
+        return np.nan
     weight = 1 / kept.groupby(level="source").transform("size")
     order = np.argsort(kept.to_numpy(), kind="stable")
     share = np.cumsum(weight.to_numpy()[order])
@@ -58,7 +61,9 @@ class Truth:
     @classmethod
     def of(cls, results: Results) -> "Truth":
         places = {key: place for place, key in enumerate(OUTCOMES)}
-        ordered = sorted(results.x6, key=lambda row: places[row["source"], row["outcome"]])
+        ordered = sorted(
+            [*results.x6, *results.peers], key=lambda row: places[row["source"], row["outcome"]]
+        )
         index = ["source", "outcome", "method"]
         rows = pd.DataFrame(ordered, columns=None if ordered else index).set_index(index)
         for source, outcome, _ in rows.index[rows.index.get_level_values(2) == OLD]:
@@ -184,7 +189,7 @@ def _mean_targets(truth: Truth, method: str) -> list[TargetRow]:
     squares = (error**2).groupby(level="source").mean() / (naive**2).groupby(level="source").mean()
     score = ratio(truth.values("interval_score", method, dev), truth.margin_scores())
     harm = by_source(worse(truth, method, dev))
-    median = weighted_quantile(width, 0.5) if len(width) else np.nan
+    median = weighted_quantile(width, 0.5)
     percent = {"form": md.PERCENT}
     return [
         number_row(
@@ -215,85 +220,6 @@ def _mean_targets(truth: Truth, method: str) -> list[TargetRow]:
     ]
 
 
-def parts(results: Results) -> dict[str, str]:
-    truth = Truth.of(results)
-    keys = truth.wide("truth").index
-    return {
-        "n_outcomes": str(len(keys)),
-        "n_sources": str(len(keys.unique("source"))),
-        "summary": _summary(truth),
-        "sources": _sources(truth),
-        "n_choices": str(len(results.x6_calibration.get("grid", ()))),
-        "calibration": _calibration(results.x6_calibration),
-    }
-
-
-def _summary(truth: Truth) -> str:
-    header = ["sources", "method", "outcomes", "covers", "without allowance", "width"]
-    header += ["score over margin", "rms over naive", "worse by > .05 sd", "CRPS over naive"]
-    lines, margin = [], truth.margin_scores()
-    for chosen in SETS:
-        for method in (*SHOWN, "classifier"):
-            error = truth.values("error", method, chosen)
-            if not len(error):
-                continue
-            harm = worse(truth, method, chosen)
-            naive = truth.values("error", naive_of(method), chosen)
-            crps = (truth.values("crps", each, chosen) for each in (method, "naive"))
-            numbers = [
-                md.PERCENT.value(by_source(truth.values(metric, method, chosen)))
-                for metric in ("covers", "covers_exactly")
-            ]
-            score = ratio(truth.values("interval_score", method, chosen), margin)
-            numbers += [
-                _number(weighted_quantile(truth.values("width", method, chosen), 0.5)),
-                _number(score),
-                _number(ratio(error, naive, 2)),
-                f"{md.PERCENT.value(by_source(harm))} ({harm.sum():.0f})" if len(harm) else "",
-                _number(log_ratio(*crps)[0]),
-            ]
-            lines.append([chosen, method, str(len(error)), *numbers])
-    return md.table(header, lines)
-
-
-def _sources(truth: Truth) -> str:
-    """Each source: mean |error| and coverage of the methods in the figure."""
-    header = ["source", "set", "outcomes", *(f"\\|error\\|, {m}" for m in FOREST)]
-    header += [*(f"covers, {m}" for m in FOREST), "supported"]
-    lines = []
-    for source in truth.wide("truth").index.unique("source"):
-        kinds = [name for name, chosen in SETS.items() if chosen(SOURCES[source])]
-        line = [source, kinds[-1], str(len(truth.wide("truth").loc[source]))]
-        for metric, form in (("error", md.NUMBER), ("covers", md.PERCENT)):
-            for method in FOREST:
-                found = truth.values(metric, method)
-                found = found[found.index.get_level_values("source") == source].abs()
-                line.append(md.mean_of(found.to_numpy(), form))
-        said = truth.values("verdict", AUTO)
-        said = said[said.index.get_level_values("source") == source]
-        lines.append([*line, f"{(said == SUPPORTED).sum()}" if len(said) else ""])
-    return md.table(header, lines)
-
-
-def _calibration(found: dict) -> str:
-    header = ["constants", "rms over naive", "score over margin", "covers", "worse by > .05 sd"]
-    labels = {
-        "chosen on all sources": "chosen_on_all",
-        "chosen on the other sources": "leaving_one_source_out",
-    }
-    lines = []
-    for label, name in labels.items() if found else ():
-        got = found[name]
-        numbers = [md.NUMBER.value(got[key]) for key in ("rms_over_naive", "score_over_margin")]
-        numbers += [md.PERCENT.value(got[key]) for key in ("covers", "worse")]
-        lines.append([label, *numbers, md.NUMBER.value(got["width"])])
-    return md.table([*header, "mean width"], lines)
-
-
-def _number(value: float) -> str:
-    return "" if np.isnan(value) else md.NUMBER.value(value)
-
-
 def errors_by_outcome(results: Results) -> dict:
     """Estimate and interval less the truth, in standard deviations of the outcome."""
     truth, found = Truth.of(results), []
@@ -311,6 +237,17 @@ def errors_by_outcome(results: Results) -> dict:
     return {"outcomes": found}
 
 
+def draw_forest(data: dict):
+    """The same on less space: outcomes without names, sorted by the naive error."""
+    naive = [row["methods"].get("naive", [np.nan])[0] for row in data["outcomes"]]
+    rows = [data["outcomes"][at] for at in np.argsort(naive)]
+    figure, [axes] = style.panel_grid(1, len(FOREST), height=3.9, sharey=True)
+    _draw_rows(axes, rows, 0.6, 1.4)
+    axes[0].set(ylim=(len(rows), -1), yticks=[], ylabel=f"{len(rows)} outcomes")
+    figure.supxlabel("estimate less known mean of the unselected, in standard deviations", size=8)
+    return figure
+
+
 def draw_errors(data: dict):
     """A forest plot: a panel for each method, a row for each outcome, the truth at 0. An arrow
     where an estimate lies outside the panel."""
@@ -319,23 +256,28 @@ def draw_errors(data: dict):
     starts = [
         at for at, row in enumerate(rows) if not at or row["source"] != rows[at - 1]["source"]
     ]
-    for axis, (method, colour) in zip(axes, FOREST.items(), strict=True):
-        for place, row in enumerate(rows):
-            if method not in row["methods"]:
-                continue
-            value, low, high = row["methods"][method]
-            axis.plot(np.clip([low, high], -REACH, REACH), [place, place], color=colour, lw=1)
-            marker = "o" if abs(value) <= REACH else ">" if value > 0 else "<"
-            at = float(np.clip(value, -REACH, REACH))
-            axis.plot(at, place, marker, color=colour, ms=2.5, clip_on=False)
+    _draw_rows(axes, rows, 1.0, 2.5)
+    for axis in axes:
         for start in starts[1:]:
             axis.axhline(start - 0.5, color="#DDDDDD", lw=0.5)
-        axis.axvline(0, color="black", lw=0.7)
-        axis.tick_params(axis="y", length=0)
-        axis.set(xlim=(-REACH, REACH), title=method)
     ends = [*starts[1:], len(rows)]
     middles = [(start + end - 1) / 2 for start, end in zip(starts, ends, strict=True)]
     axes[0].set_yticks(middles, [rows[start]["source"] for start in starts])
     axes[0].set_ylim(len(rows) - 0.5, -0.5)
     figure.supxlabel("estimate less known mean of the unselected, in standard deviations", size=8)
     return figure
+
+
+def _draw_rows(axes, rows: list[dict], width: float, size: float) -> None:
+    for axis, (method, colour) in zip(axes, FOREST.items(), strict=True):
+        for place, row in enumerate(rows):
+            if method not in row["methods"]:
+                continue
+            value, low, high = row["methods"][method]
+            axis.plot(np.clip([low, high], -REACH, REACH), [place, place], color=colour, lw=width)
+            marker = "o" if abs(value) <= REACH else ">" if value > 0 else "<"
+            at = float(np.clip(value, -REACH, REACH))
+            axis.plot(at, place, marker, color=colour, ms=size, clip_on=False)
+        axis.axvline(0, color="black", lw=0.7)
+        axis.tick_params(axis="y", length=0)
+        axis.set(xlim=(-REACH, REACH), title=TITLES[method])

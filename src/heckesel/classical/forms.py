@@ -13,14 +13,20 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+import pandas as pd
 
 from heckesel.classical.covariance import covariance_of_rows
-from heckesel.classical.likelihood import ATANH_RHO_STOPS, ErrorModel, Jet
+from heckesel.classical.likelihood import ATANH_RHO_STOPS, GAUSSIAN, ErrorModel, Jet
 from heckesel.classical.ml import (
     LARGEST_THETA,
+    NEAR_BOUNDARY,
     Point,
+    Scan,
     at_zero,
     back_transform,
+    estimates_at,
+    listed,
+    scan,
     solve_at,
     standardised_hessian,
     unit_scores,
@@ -46,6 +52,12 @@ class FormScan:
     form: ErrorModel
     modes: tuple[Point, ...]
     centre: Point
+
+
+def search(form: ErrorModel, rows: Rows, *, far_ends: bool = True) -> Scan | FormScan:
+    """Every mode of an error model; normal errors with a constant sigma have the faster `scan`."""
+    is_normal = form is GAUSSIAN and not rows.k
+    return scan(rows, far_ends=far_ends) if is_normal else scan_form(form, rows)
 
 
 def scan_form(form: ErrorModel, rows: Rows) -> FormScan:
@@ -268,7 +280,7 @@ def form_covariance(
     given_ends: bool = False,
     **meat,
 ) -> np.ndarray:
-    """Covariance of (beta, gamma, log sigma, *scale, atanh rho, *extra); NaN where there is none.
+    """Covariance in the order of `Estimates.vector`; NaN where there is none.
 
     An extra parameter at an end of its range (mostly a df that is practically normal) is treated as
     known: it has no standard error and the others keep theirs.
@@ -280,18 +292,78 @@ def form_covariance(
     before = rows.p + rows.q + 1
     size = before + rows.k + form.size
     ended = at_an_end(form, rows, point)
+    if form is GAUSSIAN and not rows.k:
+        ended = np.array([point.status == "boundary"])
     no_interior = ended[: rows.k + 1].any() and not given_ends
     if no_interior or point.status == "max_iterations":
         return np.full((size, size), np.nan)
     covariance = np.full((size, size), 0.0 if given_ends else np.nan)
     kept = np.flatnonzero(np.append(np.ones(before, bool), ~ended))
-    block = np.ix_(kept, kept)
-    hessian = standardised_hessian(point, rows.q)[block]
+    hessian = standardised_hessian(point, rows.q)[np.ix_(kept, kept)]
     scores = partial(_kept_scores, form=form, point=point, kept=kept)
-    back = back_transform(scalings, shared=form.size)[block]
-    covariance[block] = back @ covariance_of_rows(kind, hessian, rows, scores, **meat) @ back.T
+    back = back_transform(scalings, form.size)
+    own = np.flatnonzero(np.isin(listed(before - 1, rows.k, size), kept))
+    back = back[np.ix_(own, kept)]
+    found = back @ covariance_of_rows(kind, hessian, rows, scores, **meat) @ back.T
+    covariance[np.ix_(own, own)] = found
     return covariance
 
 
 def _kept_scores(sample: Sample, *, form: ErrorModel, point: Point, kept) -> np.ndarray:
     return unit_scores(sample, form=form, point=point)[:, kept]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mode:
+    """A local maximum of the likelihood.
+
+    Attributes
+    ----------
+    rho : float
+        Correlation of the errors.
+    loglik : float
+        Log-likelihood.
+    status : str
+        ``"converged"``, ``"boundary"`` (rho = +-1), ``"separated"`` or ``"max_iterations"``.
+    params : Series
+        Estimates by (equation, term).
+    """
+
+    rho: float
+    loglik: float
+    status: str
+    params: pd.Series
+
+    @property
+    def sigma(self) -> float:
+        """Scale of the outcome error, if there is one."""
+        return float(np.exp(self.params["ancillary", "log_sigma"]))
+
+    @property
+    def near_boundary(self) -> bool:
+        """Whether \\|rho\\| > .99."""
+        return abs(self.rho) > NEAR_BOUNDARY
+
+    def __repr__(self) -> str:
+        return f"<Mode rho {self.rho:.4f}, loglik {self.loglik:.4f}, {self.status}>"
+
+
+def equation_labels(data) -> list[tuple[str, str]]:
+    """(equation, term) of both equations."""
+    return [
+        *(("outcome", name) for name in data.x_names),
+        *(("select", name) for name in data.w_names),
+    ]
+
+
+def mode_at(point: Point, rows: Rows, scalings: SampleScale, form: ErrorModel, data) -> Mode:
+    """The mode in the user's units; data : what has x_names, w_names and scale_names"""
+    labels = [
+        *equation_labels(data),
+        *(("ancillary", name) for name in ("atanh_rho", "log_sigma", *form.extra_labels)),
+        *(("scale", name) for name in data.scale_names),
+    ]
+    found = estimates_at(point, rows, scalings)
+    index = pd.MultiIndex.from_tuples(labels, names=["equation", "term"])
+    params = pd.Series(found.vector, index)
+    return Mode(rho=found.rho, loglik=float(found.loglik), status=found.status, params=params)

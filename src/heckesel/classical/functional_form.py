@@ -10,9 +10,8 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from heckesel.classical.checks import check_estimable, check_scale
-from heckesel.classical.forms import scan_form
+from heckesel.classical.forms import Mode, mode_at, search
 from heckesel.classical.likelihood import ERROR_MODELS, GAUSSIAN
-from heckesel.classical.ml import estimates_at, scan
 from heckesel.classical.rows import Sample, SampleScale, standardised_sample
 from heckesel.classical.stream import StreamedData
 from heckesel.data import SelectionData, scaled_weight
@@ -26,19 +25,12 @@ COEFFICIENT_HEAD = ("  coefficient", "normal", "lowest*", "highest*", "")
 CLOSE_AIC = 10.0
 
 
-@dataclass(frozen=True, eq=False)
-class FormResult:
-    """An error model at its maximum; if its name contains "sigma(x)", sigma varies with columns of
-    x. params: Series by (equation, term), as in `hk.heckman`.
-
-    status: `converged`; `boundary` (rho = +-1, or a t that is normal is best); `max_iterations`.
-    """
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class FormResult(Mode):
+    """An error model at its highest mode; if its name contains "sigma(x)", sigma varies with
+    columns of x."""
 
     name: str
-    loglik: float
-    rho: float
-    status: str
-    params: pd.Series
     aic_weight: float = float("nan")
 
     @property
@@ -252,21 +244,10 @@ def fit_forms(sample: Sample, scalings: SampleScale, data) -> tuple[FormResult, 
     sigma(x), sigma varies with them. data : what has x_names, w_names and scale_names"""
     fits = []
     for form in ERROR_MODELS.values():
-        is_normal = form is GAUSSIAN and not sample.k
-        found = scan(sample, far_ends=False) if is_normal else scan_form(form, sample)
-        at = estimates_at(found.modes[0], sample, scalings)
-        labels = [
-            *(("outcome", name) for name in data.x_names),
-            *(("select", name) for name in data.w_names),
-            *(("ancillary", name) for name in ("atanh_rho", "log_sigma", *form.extra_labels)),
-            *(("scale", name) for name in data.scale_names),
-        ]
-        ancillary = np.array([at.atanh_rho, at.log_sigma])
-        values = at.beta, at.gamma, ancillary, np.array(at.extra), np.array(at.scale)
-        index = pd.MultiIndex.from_tuples(labels, names=["equation", "term"])
-        params = pd.Series(np.concatenate(values), index)
+        best = search(form, sample, far_ends=False).modes[0]
+        mode = mode_at(best, sample, scalings, form, data)
         name = varying_name(form.name) if data.scale_names else form.name
-        fits.append(FormResult(name, at.loglik, at.rho, at.status, params))
+        fits.append(FormResult(**vars(mode), name=name))
     return with_weights(fits)
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
+import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from heckesel.classical.checks import (
@@ -15,18 +16,12 @@ from heckesel.classical.checks import (
     warn_without_density,
 )
 from heckesel.classical.covariance import fit_least_squares, labelled, least_squares_covariance
-from heckesel.classical.forms import FormScan, form_covariance, scan_form
+from heckesel.classical.forms import equation_labels, form_covariance, mode_at, search
 from heckesel.classical.likelihood import ERROR_MODELS
 from heckesel.classical.ml import (
-    NEAR_BOUNDARY,
-    Estimates,
-    Scan,
-    estimates_at,
-    mode_covariance,
-    scan,
     selected_mode,
 )
-from heckesel.classical.results import HeckmanFit, Mode, equation_labels
+from heckesel.classical.results import HeckmanFit
 from heckesel.classical.rows import Rows, Sample, SampleScale, standardised_sample
 from heckesel.classical.stream import (
     Stream,
@@ -70,9 +65,9 @@ def _fit_ols(data: SelectionData, design, kind, options) -> HeckmanFit:
     fit = fit_least_squares(data.x, data.y, data.weight)
     covariance = least_squares_covariance(data.x, data.y, data.weight, fit, kind, **options)
     params, cov = labelled([("outcome", name) for name in data.x_names], fit.beta, covariance)
-    mode = Mode(float("nan"), fit.sigma, fit.loglik, "converged", params, False)
-    rest = {"method": "least squares", "covariance": kind, "cov": cov, "data": data}
-    return HeckmanFit(**vars(mode), **rest, design=design, **options)
+    rest: dict = {"method": "least squares", "covariance": kind, "data": data, "design": design}
+    numbers: dict = {"rho": float("nan"), "sigma": fit.sigma, "loglik": fit.loglik}
+    return HeckmanFit(params=params, cov=cov, status="converged", **numbers, **rest, **options)
 
 
 def fit_ml(
@@ -85,49 +80,36 @@ def fit_ml(
     errors="normal",
 ) -> HeckmanFit:
     form = ERROR_MODELS[errors]
-    found: Scan | FormScan
+    found = search(form, rows)
     # the scale of probability weights is arbitrary
     unit = rows.nonzero / rows.mass if options["weight_kind"] == "probability" else 1.0
-    ordered, given_ends = _selected_first(options, data), None
-    if scalings.scale is None and errors == "normal":
-        found = scan(rows)
-        selected = selected_mode(found.modes, unit)
-        covariance = mode_covariance(found.modes[selected], rows, scalings, kind, **ordered)
-    else:
-        found = scan_form(form, rows)
-        selected = selected_mode(found.modes, unit)
-        of_point = partial(
-            form_covariance, form, found.modes[selected], rows, scalings, kind, **ordered
-        )
-        covariance = of_point()
-        if np.isnan(covariance[0, 0]):
-            given_ends = of_point(given_ends=True)
-    of_gamma = found.modes[selected].hessian[: rows.q, : rows.q]
-    _check_separation_of_fit(rows, of_gamma, data.w_names)
-    estimates = [estimates_at(point, rows, scalings) for point in found.modes]
-    labels = [
-        *equation_labels(data),
-        *(("ancillary", name) for name in ("atanh_rho", "log_sigma", *form.extra_labels)),
-        *(("scale", name) for name in data.scale_names),
-    ]
-    # numbers come as log sigma, scale, atanh rho, extra
-    size, k = rows.p + rows.q, len(data.scale_names)
-    extra = range(size + k + 2, len(labels))
-    order = [*range(size), size + 1 + k, size, *extra, *range(size + 1, size + 1 + k)]
-    modes, block = tuple(_mode(item, labels, order) for item in estimates), np.ix_(order, order)
-    cov, given_rho = (
-        None if values is None else labelled(labels, np.zeros(len(order)), values[block])[1]
-        for values in (covariance, given_ends)
+    selected = selected_mode(found.modes, unit)
+    point = found.modes[selected]
+    of_point = partial(
+        form_covariance, form, point, rows, scalings, kind, **_selected_first(options, data)
     )
-    rest = {"method": "ml", "covariance": kind, "cov": cov, "data": data, "design": design}
-    more = {"modes": modes, "selected": selected, "scan": found, "errors": errors}
-    more["cov_given_rho"] = given_rho
-    return HeckmanFit(**vars(modes[selected]), **rest, **more, **options)
-
-
-def _mode(item: Estimates, labels, order) -> Mode:
-    params, _ = labelled(labels, item.vector[order], np.zeros((len(order),) * 2))
-    return Mode(item.rho, item.sigma, item.loglik, item.status, params, item.near_boundary)
+    covariance, given_ends = of_point(), None
+    if np.isnan(covariance[0, 0]):
+        given_ends = of_point(given_ends=True)
+    _check_separation_of_fit(rows, point.hessian[: rows.q, : rows.q], data.w_names)
+    modes = tuple(mode_at(each, rows, scalings, form, data) for each in found.modes)
+    index = modes[selected].params.index
+    given_rho = None if given_ends is None else pd.DataFrame(given_ends, index, index)
+    return HeckmanFit(
+        **vars(modes[selected]),
+        sigma=modes[selected].sigma,
+        method="ml",
+        covariance=kind,
+        cov=pd.DataFrame(covariance, index, index),
+        cov_given_rho=given_rho,
+        data=data,
+        design=design,
+        modes=modes,
+        selected=selected,
+        scan=found,
+        errors=errors,
+        **options,
+    )
 
 
 def fit_both_steps(
@@ -143,10 +125,11 @@ def fit_both_steps(
     order = [*range(p), *range(p + 1, p + 1 + q), p]  # numbers come as beta, lambda, gamma
     vector = np.concatenate([fit.beta, [fit.lambda_coef], fit.gamma])
     params, cov = labelled(labels, vector[order], covariance[np.ix_(order, order)])
-    near = abs(fit.rho) > NEAR_BOUNDARY
-    mode = Mode(fit.rho, fit.sigma, float("nan"), fit.probit.status, params, near)
-    rest = {"method": "two-step", "covariance": kind, "cov": cov, "data": data}
-    return HeckmanFit(**vars(mode), **rest, design=design, **options)
+    rest: dict = {"method": "two-step", "covariance": kind, "data": data, "design": design}
+    numbers: dict = {"rho": fit.rho, "sigma": fit.sigma, "loglik": float("nan")}
+    return HeckmanFit(
+        params=params, cov=cov, status=fit.probit.status, **numbers, **rest, **options
+    )
 
 
 def _selected_first(options: dict, data: SelectionData | StreamedData) -> dict:

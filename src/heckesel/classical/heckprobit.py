@@ -6,25 +6,19 @@ model is in Olsen's coordinates, so the scan of `profile` shows every mode here 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Self
 
 import numpy as np
 from scipy.linalg import block_diag
 
 from heckesel.classical.checks import Overlap, fit_separated
-from heckesel.classical.covariance import covariance_of, inverse
+from heckesel.classical.covariance import covariance_of_rows, inverse
 from heckesel.classical.likelihood import binary_units, unselected_units
 from heckesel.classical.ml import Point
 from heckesel.classical.probit import fit_probit, penalised, probit_terms
-from heckesel.classical.rows import (
-    SCAN_SEED,
-    SampleScale,
-    column_scale,
-    draw_rows,
-    slices,
-    sum_over,
-    weighted_sums,
-)
+from heckesel.classical.rows import SCAN_SEED, Sample, SampleScale, column_scale, weighted_sums
 from heckesel.data import SelectionData
 
 # A unit costs a quadrature, tens of times the price of one in the linear model: longer
@@ -33,80 +27,48 @@ SCAN_ROWS = 5000
 
 
 @dataclass(frozen=True)
-class BinarySample:
-    """Standardised rows, selected apart from unselected.
+class BinarySample(Sample):
+    """Rows of a binary outcome; `residuals` are x (n1, p).
 
-    w_selected : (n1, q), x : (n1, p), sign : (n1,) +1 where y = 1 and -1 where 0,
-    w_unselected : (n0, q); ridge : on beta, where the outcome is separated
+    sign : (n1,) +1 where y = 1 and -1 where 0; ridge : on beta, where the outcome is separated
     """
 
-    w_selected: np.ndarray
-    x: np.ndarray
-    sign: np.ndarray
-    weight_selected: np.ndarray
-    w_unselected: np.ndarray
-    weight_unselected: np.ndarray
+    sign: np.ndarray = field(default_factory=lambda: np.empty(0))
     ridge: float = 0.0
 
-    @property
-    def q(self) -> int:
-        return self.w_selected.shape[1]
-
-    @property
-    def n(self) -> int:
-        return len(self.w_selected) + len(self.w_unselected)
-
-    @property
-    def mass(self) -> float:
-        return float(self.weight_selected.sum()) + float(self.weight_unselected.sum())
+    def take(self, selected, unselected) -> Self:
+        return replace(super().take(selected, unselected), sign=self.sign[selected])
 
     def evaluate(self, point: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         """Log-likelihood, score and Hessian in (gamma, beta, a), summed over row blocks."""
-        q = self.q
-        gamma, beta, a = point[:q], point[q:-1], point[-1]
-
-        def selected(block):
-            w, x = self.w_selected[block], self.x[block]
-            units = binary_units(w @ gamma, x @ beta, a, self.sign[block])
-            return weighted_sums(units, (w, x), self.weight_selected[block])
-
-        def unselected(block):
-            w, mass = self.w_unselected[block], self.weight_unselected[block]
-            return probit_terms(w, mass, gamma, -1.0)
-
-        rows = len(self.w_selected)
-        value, score, hessian = sum_over(selected, slices(rows), rows)
-        rows = len(self.w_unselected)
-        parts = sum_over(unselected, slices(rows), rows)
-        score[:q] += parts[1]
-        hessian[:q, :q] += parts[2]
-        total = float(value + parts[0]), score, hessian
-        return penalised(total, point, self.ridge, slice(q, len(point) - 1))
+        value, score, hessian = self.sum(partial(_block_terms, point=point))
+        return penalised((float(value), score, hessian), point, self.ridge, slice(self.q, -1))
 
     def at_zero(self) -> np.ndarray:
         """The conditional optimum at rho = 0: two probits."""
         w = np.concatenate([self.w_selected, self.w_unselected])
-        mass = np.concatenate([self.weight_selected, self.weight_unselected])
-        gamma = fit_probit(w, np.arange(len(w)) < len(self.w_selected), mass).gamma
+        gamma = fit_probit(w, np.arange(len(w)) < len(self.w_selected), self.weight).gamma
         outcome = fit_separated if self.ridge else fit_probit
-        beta = outcome(self.x, self.sign > 0, self.weight_selected).gamma
+        beta = outcome(self.residuals, self.sign > 0, self.weight_selected).gamma
         return np.concatenate([gamma, beta])
 
-    def part(self) -> BinarySample:
+    def part(self) -> Sample:
         """All rows while they are few, else a fixed-seed subsample of SCAN_ROWS."""
-        if self.n <= SCAN_ROWS:
-            return self
-        drawn = draw_rows(len(self.w_selected), len(self.w_unselected), SCAN_ROWS, SCAN_SEED)
-        some, others = drawn.selected, drawn.unselected
-        return BinarySample(
-            self.w_selected[some],
-            self.x[some],
-            self.sign[some],
-            self.weight_selected[some] * drawn.factors[0],
-            self.w_unselected[others],
-            self.weight_unselected[others] * drawn.factors[1],
-            self.ridge,
-        )
+        return self if self.n <= SCAN_ROWS else self.subsample(SCAN_ROWS, SCAN_SEED)
+
+
+def _block_terms(block: BinarySample, *, point) -> tuple:
+    q, size = block.q, len(point)
+    value, score, hessian = 0.0, np.zeros(size), np.zeros((size, size))
+    if len(block.w_selected):
+        w, x = block.w_selected, block.residuals
+        units = binary_units(w @ point[:q], x @ point[q:-1], point[-1], block.sign)
+        value, score, hessian = weighted_sums(units, (w, x), block.weight_selected)
+    if len(block.w_unselected):
+        parts = probit_terms(block.w_unselected, block.weight_unselected, point[:q], -1.0)
+        value, score[:q] = value + parts[0], score[:q] + parts[1]
+        hessian[:q, :q] += parts[2]
+    return value, score, hessian
 
 
 def binary_sample(data: SelectionData, *, ridge: float = 0.0) -> tuple[BinarySample, SampleScale]:
@@ -116,7 +78,8 @@ def binary_sample(data: SelectionData, *, ridge: float = 0.0) -> tuple[BinarySam
     w = scalings.w.apply(data.w)
     sign = np.where(data.y[s] == 1.0, 1.0, -1.0)
     x = scalings.x.apply(data.x[s])
-    return BinarySample(w[s], x, sign, weight[s], w[~s], weight[~s], ridge), scalings
+    rows = w[s], x, weight[s], w[~s], weight[~s]
+    return BinarySample(*rows, sign=sign, ridge=ridge), scalings
 
 
 def binary_covariance(
@@ -128,10 +91,11 @@ def binary_covariance(
     """
     if point.status != "converged":
         return np.full_like(point.hessian, np.nan)
-    scores = None if kind == "information" else binary_scores(data, point, sample)
+    if options["clusters"] is not None:
+        options["clusters"] = options["clusters"][np.argsort(~data.s, kind="stable")]
+    scores = partial(binary_scores, point=np.append(point.v, point.a))
     hessian = _in_order(point.hessian, sample)
-    covariance = covariance_of(kind, hessian, scores, data.weight, **options)
-    return _in_user_units(covariance, scalings)
+    return _in_user_units(covariance_of_rows(kind, hessian, sample, scores, **options), scalings)
 
 
 def covariance_given_rho(point: Point, sample: BinarySample, scalings: SampleScale) -> np.ndarray:
@@ -165,24 +129,19 @@ def separated_covariance(
     gamma = np.linalg.solve(scalings.w.back, params[p : p + q])
     point = np.concatenate([gamma, beta, params[-1:]])
     hessian = _in_order(sample.evaluate(point)[2], sample)
-    scores = None if kind == "information" else np.concatenate(_scores(point, sample))
-    weight = np.concatenate([sample.weight_selected, sample.weight_unselected])
     if clusters is not None:
-        clusters = _overlap_order(data, overlap, clusters)
+        inside = clusters[data.s]
+        others = clusters[~data.s], inside[~overlap.rows]
+        clusters = np.concatenate([inside[overlap.rows], *others])
     options = {"weight_kind": weight_kind, "clusters": clusters}
-    small = covariance_of(kind, hessian, scores, weight, **options)
+    scores = partial(binary_scores, point=point)
+    small = covariance_of_rows(kind, hessian, sample, scores, **options)
     places = np.concatenate([overlap.columns, np.arange(p, p + q + 1)])
     covariance = np.full((p + q + 1,) * 2, np.nan)
     covariance[np.ix_(places, places)] = _in_user_units(small, scalings)
     unknown = np.flatnonzero(~overlap.determined)
     covariance[unknown] = covariance[:, unknown] = np.nan
     return covariance
-
-
-def _overlap_order(data: SelectionData, overlap: Overlap, values: np.ndarray) -> np.ndarray:
-    """Values of all rows in the order of `_overlap_sample`."""
-    selected = values[data.s]
-    return np.concatenate([selected[overlap.rows], values[~data.s], selected[~overlap.rows]])
 
 
 def _overlap_sample(data: SelectionData, overlap: Overlap) -> tuple[BinarySample, SampleScale]:
@@ -194,31 +153,26 @@ def _overlap_sample(data: SelectionData, overlap: Overlap) -> tuple[BinarySample
     others = np.concatenate([w[~s], -w[s][~rows]])
     mass = np.concatenate([weight[~s], weight[s][~rows]])
     x = scalings.x.apply(x)
-    return BinarySample(w[s][rows], x, sign, weight[s][rows], others, mass), scalings
+    inside = w[s][rows], x, weight[s][rows]
+    return BinarySample(*inside, others, mass, sign=sign), scalings
 
 
-def binary_scores(data: SelectionData, point: Point, sample: BinarySample) -> np.ndarray:
-    """(n, p + q + 1) score of each unit in the data's row order, standardised, not weighted."""
-    scores = np.zeros((data.n, sample.x.shape[1] + sample.q + 1))
-    scores[data.s], scores[~data.s] = _scores(np.append(point.v, point.a), sample)
-    return scores
-
-
-def _scores(point: np.ndarray, sample: BinarySample) -> tuple[np.ndarray, np.ndarray]:
-    """Those of selected and of unselected rows, in (beta, gamma, a); point : (gamma, beta, a)."""
-    p, q = sample.x.shape[1], sample.q
-    gamma, beta, a = point[:q], point[q:-1], point[-1]
-    units = binary_units(sample.w_selected @ gamma, sample.x @ beta, a, sample.sign)
+def binary_scores(sample: BinarySample, *, point: np.ndarray) -> np.ndarray:
+    """(n, p + q + 1) score of each unit in (beta, gamma, a), selected units first, standardised,
+    not weighted; point : (gamma, beta, a)"""
+    x, w, q = sample.residuals, sample.w_selected, sample.q
+    p, n1 = x.shape[1], len(x)
+    units = binary_units(w @ point[:q], x @ point[q:-1], point[-1], sample.sign)
     d_index, d_f, d_a = units.gradient
-    of_selected = [sample.x * d_f[:, None], sample.w_selected * d_index[:, None], d_a]
-    slope = unselected_units(sample.w_unselected @ gamma)[1]
-    of_unselected = np.zeros((len(sample.w_unselected), p + q + 1))
-    of_unselected[:, p : p + q] = sample.w_unselected * slope[:, None]
-    return np.column_stack(of_selected), of_unselected
+    scores = np.zeros((sample.n, p + q + 1))
+    scores[:n1] = np.column_stack([x * d_f[:, None], w * d_index[:, None], d_a])
+    slope = unselected_units(sample.w_unselected @ point[:q])[1]
+    scores[n1:, p:-1] = sample.w_unselected * slope[:, None]
+    return scores
 
 
 def _in_order(hessian, sample: BinarySample) -> np.ndarray:
     """From (gamma, beta, a) to (beta, gamma, a)."""
-    p, q = sample.x.shape[1], sample.q
+    p, q = sample.residuals.shape[1], sample.q
     order = [*range(q, q + p), *range(q), p + q]
     return hessian[np.ix_(order, order)]

@@ -14,8 +14,7 @@ from functools import cached_property, partial
 import numpy as np
 from scipy.linalg import block_diag
 
-from heckesel.classical.covariance import covariance_of_rows
-from heckesel.classical.likelihood import GAUSSIAN, ErrorModel, selected_units
+from heckesel.classical.likelihood import ErrorModel, selected_units
 from heckesel.classical.probit import maximise_probit, probit_terms
 from heckesel.classical.rows import (
     Rows,
@@ -521,14 +520,10 @@ class Estimates:
         return float(np.tanh(self.atanh_rho))
 
     @property
-    def near_boundary(self) -> bool:
-        return abs(self.rho) > NEAR_BOUNDARY
-
-    @property
     def vector(self) -> np.ndarray:
-        return np.concatenate(
-            [self.beta, self.gamma, [self.log_sigma], self.scale, [self.atanh_rho], self.extra]
-        )
+        """As a fit lists its parameters."""
+        ancillary = [self.atanh_rho, self.log_sigma]
+        return np.concatenate([self.beta, self.gamma, ancillary, self.extra, self.scale])
 
 
 def estimates_at(point: Point, rows: Rows, scalings: SampleScale) -> Estimates:
@@ -571,32 +566,25 @@ def standardised_hessian(point: Point, q: int) -> np.ndarray:
     return jacobian.T @ point.hessian @ jacobian
 
 
+def listed(equations: int, k: int, size: int) -> np.ndarray:
+    """Positions in (beta, gamma, log sigma, *scale, atanh rho, *extra) of the parameters in the
+    order of `Estimates.vector`; equations : coefficients of both equations"""
+    at = np.arange(size)
+    log_sigma, scale, rho, extra = np.split(at[equations:], [1, 1 + k, 2 + k])
+    return np.concatenate([at[:equations], rho, log_sigma, extra, scale])
+
+
 def back_transform(scalings: SampleScale, shared: int = 1) -> np.ndarray:
-    """Matrix that maps standardised parameters, and so their covariance, to the user's units."""
+    """Matrix that maps standardised parameters, and so their covariance, to the user's units, in
+    the order of `Estimates.vector`."""
     log_sigma = np.eye(1)
     if scalings.scale is not None:
         per_unit = 1.0 / scalings.scale.scale
         log_sigma = np.diag(np.append(1.0, per_unit))
         log_sigma[0, 1:] = -scalings.scale.centre * per_unit
-    return block_diag(
-        scalings.y_scale * scalings.x.back, scalings.w.back, log_sigma, np.eye(shared)
-    )
-
-
-def mode_covariance(
-    point: Point, rows: Rows, scalings: SampleScale, kind: str, **meat
-) -> np.ndarray:
-    """Covariance of (beta, gamma, log sigma, atanh rho); all NaN unless the mode converged.
-
-    meat : options of `covariance_of_rows`
-    """
-    size = rows.p + rows.q + 2
-    if point.status != "converged":
-        return np.full((size, size), np.nan)
-    hessian, back = standardised_hessian(point, rows.q), back_transform(scalings)
-    scores = partial(unit_scores, form=GAUSSIAN, point=point)
-    covariance = covariance_of_rows(kind, hessian, rows, scores, **meat)
-    return back @ covariance @ back.T
+    x, w = scalings.y_scale * scalings.x.back, scalings.w.back
+    matrix = block_diag(x, w, log_sigma, np.eye(shared))
+    return matrix[listed(len(x) + len(w), len(log_sigma) - 1, len(matrix))]
 
 
 def unit_scores(sample: Sample, *, form: ErrorModel, point: Point) -> np.ndarray:

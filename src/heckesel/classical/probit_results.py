@@ -1,5 +1,6 @@
 r"""Probabilities of a linear probit with selection, and how well the data determine them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -29,24 +30,22 @@ from heckesel.classical.covariance import (
     f_test,
     labelled,
 )
+from heckesel.classical.forms import Mode, equation_labels
 from heckesel.classical.heckprobit import (
+    BinarySample,
     binary_covariance,
     binary_sample,
     covariance_given_rho,
     separated_covariance,
 )
 from heckesel.classical.likelihood import binary_units
-from heckesel.classical.ml import NEAR_BOUNDARY, Point, scan, selected_mode
+from heckesel.classical.ml import Point, scan, selected_mode
 from heckesel.classical.prediction import LinearMeans, density, given_rho, matrices, variance_along
 from heckesel.classical.probit import fit_probit, probit_scores
-from heckesel.classical.profile import ConditionalFits, atanh_rho_interval, binary_fits
 from heckesel.classical.results import (
     NamedEstimates,
     SelectionFit,
-    equation_labels,
-    error_interval,
     in_given_weights,
-    profile_level,
 )
 from heckesel.classical.rows import SampleScale
 from heckesel.classical.summary import (
@@ -66,7 +65,7 @@ from heckesel.data import (
     scaled_weight,
 )
 from heckesel.display import Summary
-from heckesel.errors import DataError, is_one_of, printable, warn_user
+from heckesel.errors import DataError, printable, warn_user
 from heckesel.math.bivariate import log_conditional_cdf
 from heckesel.math.special import inverse_mills
 from heckesel.tables.formula import (
@@ -78,7 +77,6 @@ from heckesel.tables.formula import (
     evaluate_column,
     side_column,
     split_formula,
-    with_intercept,
 )
 from heckesel.tables.frames import as_pandas
 
@@ -146,72 +144,10 @@ def _interval_over_rho(fit, x, w, target: str, level: float) -> np.ndarray:
     return over.interval(np.array(values), np.array(variances), level)
 
 
-@dataclass(frozen=True)
-class LinearProbit:
-    """A fit with params, cov, rho and has_selection, as the model of a classifier; x and w come
-    without constants."""
-
-    result: Any
-
-    def index_of_outcome(self, x, w, target: str) -> np.ndarray:
-        """(m,) z with P(second class) = Phi(z)."""
-        x, w = _constants(x, w)
-        return probit_index(self.result, x, w, target)[0]
-
-    def probabilities(self, x, w=None, target: str = "population") -> np.ndarray:
-        """(m, 2) of the first and the second class."""
-        z = self.index_of_outcome(x, w, target)
-        return np.column_stack([ndtr(-z), ndtr(z)])
-
-    def log_probabilities(self, x, w=None, target: str = "population") -> np.ndarray:
-        z = self.index_of_outcome(x, w, target)
-        return np.column_stack([log_ndtr(-z), log_ndtr(z)])
-
-    def interval(self, x, w, target: str, level: float) -> np.ndarray:
-        """(m, 2) of the second class's probability."""
-        x, w = _constants(x, w)
-        return ndtr(probit_index_interval(self.result, x, w, target, level))
-
-    def means(self, target: str, transform: None = None) -> LinearMeans:
-        """The probability of the second class of rows, with inference."""
-        fit = self.result
-        if fit.over_rho is None and fit.cov_given_rho is not None:
-            warn_user(f"the fit is at rho = {fit.rho:+.0f}; these intervals treat rho as known")
-            fit = replace(fit, cov=fit.cov_given_rho)
-        return probit_means(fit, target)
-
-    def matrices(self, x, w) -> tuple:
-        """x and w with constants; None where not needed, as the columns of log sigma(x)."""
-        x = None if x is None else with_intercept(x)
-        return x, None if w is None else with_intercept(w), None
-
-    def index(self, w) -> np.ndarray:
-        return with_intercept(w) @ self.result.params["select"].to_numpy()
-
-
-def _constants(x, w):
-    return with_intercept(x), None if w is None else with_intercept(w)
-
-
 SEPARATED = (
     "the likelihood has no maximum: probabilities near 0 and 1 of these rows are extrapolations, "
     "and coefficients that depend on these rows alone have no standard errors"
 )
-
-
-@dataclass(frozen=True)
-class BinaryMode:
-    """A local maximum of the likelihood. status: `converged`, `boundary`, `max_iterations` or
-    `separated`."""
-
-    rho: float
-    loglik: float
-    status: str
-    params: pd.Series
-    near_boundary: bool
-
-    def __repr__(self) -> str:
-        return f"<BinaryMode rho {self.rho:.4f}, loglik {self.loglik:.4f}, {self.status}>"
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -228,9 +164,9 @@ class HeckmanProbitFit(SelectionFit):
     cov_given_rho : DataFrame or None
         At rho = +-1, where the likelihood has no interior maximum: the covariance of the other
         parameters.
-    rho, loglik, status, near_boundary
-        Correlation of the errors, log-likelihood, how the fit ended, and whether \\|rho\\| > .99.
-    modes : tuple of BinaryMode
+    rho, loglik, status
+        Correlation of the errors, log-likelihood, and how the fit ended.
+    modes : tuple of Mode
         Every local maximum of the likelihood, best first.
     separation : str or None
         Which columns separate the classes, if any do. The status is then ``"separated"``.
@@ -334,51 +270,9 @@ class HeckmanProbitFit(SelectionFit):
         if self.separation is not None:
             raise DataError(f"{self.separation}: the likelihood has no maximum to compare with")
 
-    def interval(
-        self, parameter: str = "rho", level: float = 0.95, method: str | None = None
-    ) -> tuple[float, float]:
-        """Confidence interval of rho.
-
-        Parameters
-        ----------
-        parameter : {"rho"}
-            The only parameter of the error distribution.
-        level : float
-            Confidence level.
-        method : {"wald", "profile"}, optional
-            ``"wald"`` is symmetric on the atanh scale. ``"profile"`` contains every value that a
-            likelihood-ratio test does not reject, including those near other modes. The default
-            is `inference`.
-
-        Returns
-        -------
-        low, high : float
-
-        Raises
-        ------
-        DataError
-            If the fit has no such interval.
-        """
-        if not self.has_selection:
-            raise DataError("every unit was selected, so there is no rho")
-        if parameter != "rho":
-            raise DataError(f"a probit has an interval of 'rho' only, not of {parameter!r}")
-        if is_one_of(method, ("profile",)):
-            self._need_a_maximum()
-        return error_interval(self, parameter, level, method, self._profile_interval)
-
-    def _profile_interval(self, _, level: float) -> tuple[float, float]:
-        rows, lowest = binary_sample(self.data)[0], profile_level(self, level)
-        low, high = atanh_rho_interval(rows, self.scan.modes, lowest)
-        return float(np.tanh(low)), float(np.tanh(high))
-
-    @cached_property
-    def over_rho(self) -> ConditionalFits | None:
-        """Fits with rho held at each value the data allow, where `inference` is "profile"."""
-        if self.inference == "wald":
-            return None
-        with threadpool_limits(1, user_api="blas"):
-            return binary_fits(*binary_sample(self.data), self.scan, self.selected)
+    def _rows(self, client) -> tuple[BinarySample, SampleScale, Callable]:
+        self._need_a_maximum()
+        return *binary_sample(self.data), map
 
     def score_test(self) -> Test:
         """Test that the inverse Mills ratio has no coefficient in the outcome equation.
@@ -662,7 +556,9 @@ def _without_doubt(data: SelectionData, rest) -> HeckmanProbitFit:
     labels = [*equation_labels(data), ATANH_RHO]
     values = np.concatenate([outcome.gamma, select.gamma, [np.nan]])
     params, cov = labelled(labels, values, np.full((len(labels),) * 2, np.nan))
-    mode = BinaryMode(np.nan, outcome.loglik + select.loglik, "separated", params, False)
+    mode = Mode(
+        rho=np.nan, loglik=outcome.loglik + select.loglik, status="separated", params=params
+    )
     return HeckmanProbitFit(**vars(mode), method="ml", cov=cov, data=data, **rest)
 
 
@@ -704,14 +600,14 @@ def _overlap(data: SelectionData) -> Overlap | None:
     return replace(found, rows=rows)
 
 
-def _mode(point: Point, scalings: SampleScale, labels, ridge: float) -> BinaryMode:
+def _mode(point: Point, scalings: SampleScale, labels, ridge: float) -> Mode:
     """A mode in the user's units; with a ridge, which its value has paid for, it is separated."""
     q = len(scalings.w.scale)
     paid = 0.5 * ridge * float(point.v[q:] @ point.v[q:])
     values = [scalings.x.back @ point.v[q:], scalings.w.back @ point.v[:q], [point.a]]
     params, _ = labelled(labels, np.concatenate(values), np.zeros((len(labels),) * 2))
     rho, status = float(np.tanh(point.a)), "separated" if ridge else point.status
-    return BinaryMode(rho, point.value + paid, status, params, abs(rho) > NEAR_BOUNDARY)
+    return Mode(rho=rho, loglik=point.value + paid, status=status, params=params)
 
 
 def _without_selection(data: SelectionData, rest, options) -> HeckmanProbitFit:
@@ -734,5 +630,5 @@ def _without_selection(data: SelectionData, rest, options) -> HeckmanProbitFit:
         unknown = ~overlap.determined
         covariance[unknown] = covariance[:, unknown] = np.nan
     params, cov = labelled([("outcome", name) for name in data.x_names], fit.gamma, covariance)
-    mode = BinaryMode(np.nan, fit.loglik, fit.status, params, False)
+    mode = Mode(rho=np.nan, loglik=fit.loglik, status=fit.status, params=params)
     return HeckmanProbitFit(**vars(mode), method="probit", cov=cov, data=data, **rest, **options)

@@ -26,7 +26,7 @@ from heckesel.classical.ml import (
     solve_at,
     standardised_hessian,
 )
-from heckesel.classical.rows import ALL_ROWS_UP_TO, Sample, SampleScale
+from heckesel.classical.rows import ALL_ROWS_UP_TO, SampleScale
 from heckesel.errors import DataError
 from heckesel.math.optimise import maximise, newton_step
 
@@ -282,34 +282,18 @@ def highest(scan: Scan, selected: int) -> float:
     return used.value - (CLEARLY_BETTER if used.status == "boundary" else 0.0)
 
 
-def linear_fits(sample: Sample, scalings: SampleScale, scan: Scan, selected: int):
-    """Fits of a linear outcome; parameters are beta, gamma, atanh rho and log sigma."""
-    p, q = sample.p, sample.q
-    order = [*range(p + q), p + q + 1, p + q]  # numbers come as log sigma, atanh rho
+def conditional_fits(rows, scalings: SampleScale, scan: Scan, selected: int) -> ConditionalFits:
+    """Fits of a linear or a binary outcome with rho held, in the order of a fit's parameters."""
 
     def in_user_units(point: Point) -> tuple[np.ndarray, np.ndarray]:
-        covariance = np.zeros((p + q + 2,) * 2)
-        covariance[:-1, :-1] = inverse(-standardised_hessian(point, q)[:-1, :-1])
-        back = back_transform(scalings)
-        covariance = back @ covariance @ back.T
-        vector = estimates_at(point, sample, scalings).vector
-        return vector[order], covariance[np.ix_(order, order)]
+        if isinstance(rows, BinarySample):
+            gamma, beta = point.v[: rows.q], point.v[rows.q :]
+            vector = [scalings.x.back @ beta, scalings.w.back @ gamma, [point.a]]
+            return np.concatenate(vector), covariance_given_rho(point, rows, scalings)
+        covariance, back = np.zeros_like(point.hessian), back_transform(scalings)
+        covariance[:-1, :-1] = inverse(-standardised_hessian(point, rows.q)[:-1, :-1])
+        return estimates_at(point, rows, scalings).vector, back @ covariance @ back.T
 
-    return _over_rho(sample, scan, selected, in_user_units)
-
-
-def binary_fits(sample: BinarySample, scalings: SampleScale, scan: Scan, selected: int):
-    """Fits of a binary outcome; parameters are beta, gamma and atanh rho."""
-
-    def in_user_units(point: Point) -> tuple[np.ndarray, np.ndarray]:
-        gamma, beta = point.v[: sample.q], point.v[sample.q :]
-        vector = [scalings.x.back @ beta, scalings.w.back @ gamma, [point.a]]
-        return np.concatenate(vector), covariance_given_rho(point, sample, scalings)
-
-    return _over_rho(sample, scan, selected, in_user_units)
-
-
-def _over_rho(rows, scan: Scan, selected: int, in_user_units: Callable) -> ConditionalFits:
     top = highest(scan, selected)
     drop = 0.5 * likelihood_ratio_value(LARGEST_LEVEL)
     modes = [mode for mode in scan.modes if mode.value >= top - drop]

@@ -2,7 +2,7 @@ r"""Coefficient tables and tests that all linear results share."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,19 +21,19 @@ from heckesel.classical.covariance import (
     likelihood_ratio,
     wald_test,
 )
-from heckesel.classical.forms import FormScan, restricted
+from heckesel.classical.forms import FormScan, Mode, restricted
 from heckesel.classical.functional_form import FunctionalForm, compare_forms
 from heckesel.classical.hypotheses import hypotheses_of, text_of
-from heckesel.classical.ml import CLEARLY_BETTER, Scan
+from heckesel.classical.ml import CLEARLY_BETTER, NEAR_BOUNDARY, Scan
 from heckesel.classical.prediction import LinearMeans
 from heckesel.classical.probit import fit_probit
 from heckesel.classical.profile import (
     LARGEST_LEVEL,
     ConditionalFits,
     atanh_rho_interval,
+    conditional_fits,
     highest,
     likelihood_ratio_value,
-    linear_fits,
     theta_interval,
 )
 from heckesel.classical.rows import ALL_ROWS_UP_TO, Rows, SampleScale, standardised_sample
@@ -350,35 +350,6 @@ def _check_inference(method, over_rho: ConditionalFits | None) -> None:
         raise DataError("inference of this fit is 'wald'; use method='wald'")
 
 
-@dataclass(frozen=True)
-class Mode:
-    """A local maximum of the likelihood of `hk.heckman`.
-
-    Attributes
-    ----------
-    rho, sigma : float
-        Correlation of the errors, and scale of the outcome error.
-    loglik : float
-        Log-likelihood.
-    status : str
-        ``"converged"``, ``"boundary"`` (rho = +-1) or ``"max_iterations"``.
-    params : Series
-        Estimates by (equation, term).
-    near_boundary : bool
-        Whether \\|rho\\| > .99.
-    """
-
-    rho: float
-    sigma: float
-    loglik: float
-    status: str
-    params: pd.Series
-    near_boundary: bool
-
-    def __repr__(self) -> str:
-        return f"<Mode rho {self.rho:.4f}, loglik {self.loglik:.4f}, {self.status}>"
-
-
 def reason_of(modes: tuple, selected: int) -> str:
     """Why a fit uses this one of its modes, as a sentence; empty without a likelihood."""
     if not modes:
@@ -418,6 +389,19 @@ def explain_modes(fit) -> tuple[str, pd.DataFrame]:
     return sentence, pd.DataFrame(rows, columns=columns)
 
 
+# parameters of the errors besides rho and sigma
+EXTRA: dict[str, tuple[str, ...]] = {"normal": (), "t": ("df",), "shape": ("skewness", "tail")}
+# each parameter: how it is estimated, and the function from that to the parameter
+ESTIMATED_AS: dict[str, tuple[str, Callable]] = {
+    "rho": ("atanh_rho", np.tanh),
+    "sigma": ("log_sigma", np.exp),
+    "df": ("log_df", np.exp),
+    "skewness": ("skewness", float),
+    "tail": ("log_tail", np.exp),
+}
+
+MOST_TERMS = 60  # parameters beyond which the default interval of rho is not searched for
+
 # The Wald statistic per instrument from which Wald tests and intervals of coefficients keep their
 # level in simulations (results/inference_coverage.json); the rule of thumb of 10 is not enough.
 WALD_HOLDS_FROM = 100.0
@@ -437,7 +421,6 @@ class SelectionFit(NamedEstimates):
     rho: float
     loglik: float
     status: str
-    near_boundary: bool
     data: Any
     modes: tuple = ()
     scan: Any = field(default=None, metadata={"saved": False})
@@ -448,6 +431,10 @@ class SelectionFit(NamedEstimates):
     selected: int = 0
     cov_given_rho: pd.DataFrame | None = None
 
+    error_parameters: ClassVar[Any]  # names of the parameters of the error distribution
+    loglik_independent: ClassVar[Any]  # log-likelihood at rho = 0
+    score_test: ClassVar[Callable]
+
     # what needs the rows, which the file of a saved model does not hold
     saved_properties: ClassVar = ("freedom", "inference", "over_rho", "shown")
 
@@ -455,6 +442,16 @@ class SelectionFit(NamedEstimates):
     def has_selection(self) -> bool:
         """Whether some units are unselected."""
         return self.data.has_selection
+
+    @property
+    def near_boundary(self) -> bool:
+        """Whether \\|rho\\| > .99."""
+        return abs(self.rho) > NEAR_BOUNDARY
+
+    @property
+    def has_scale(self) -> bool:
+        """Whether sigma depends on columns."""
+        return bool(self.data.scale_names)
 
     @property
     def selected_mode_reason(self) -> str:
@@ -619,7 +616,125 @@ class SelectionFit(NamedEstimates):
         -------
         Test
         """
-        return rho_test(self, kind)
+        if not self.has_selection:
+            raise DataError("every unit was selected, so there is no rho to test")
+        if kind is not None and not is_one_of(kind, ("score", "wald", "lr")):
+            raise DataError(f"kind must be 'score', 'wald' or 'lr', got {kind!r}")
+        if kind is None:
+            independent = self.clusters is None and self.weight_kind != "probability"
+            kind = "lr" if independent and self.method == "ml" else "wald"
+            kind = "score" if self.prefers_score else kind
+        if kind == "score":
+            if not self.has_score_test:
+                raise DataError(
+                    "the score test needs normal errors with a constant sigma; use 'lr' or 'wald'"
+                )
+            with threadpool_limits(1, user_api="blas"):
+                return self.score_test()
+        if kind == "wald":
+            two_step = self.method == "two-step"
+            return self.wald_test([("mills", "lambda") if two_step else ("ancillary", "atanh_rho")])
+        if self.method != "ml":
+            raise DataError(
+                "the likelihood-ratio test needs maximum likelihood, but this fit is "
+                f"{self.method}; fit with method='ml'"
+            )
+        self._need_independent_rows("likelihood ratio")
+        return likelihood_ratio(self.loglik, self.loglik_independent, self.weight_kind)
+
+    def interval(
+        self,
+        parameter: str = "rho",
+        level: float = 0.95,
+        method: str | None = None,
+        *,
+        client=None,
+    ) -> tuple[float, float]:
+        """Confidence interval of a parameter of the error distribution.
+
+        Parameters
+        ----------
+        parameter : {"rho", "sigma", "df", "skewness", "tail"}
+            One of `error_parameters`.
+        level : float
+            Confidence level.
+        method : {"wald", "profile"}, optional
+            ``"wald"`` is symmetric on the atanh scale for rho and on the log scale for sigma, df
+            and tail. ``"profile"``, for rho and sigma with normal errors, contains every value that
+            a likelihood-ratio test does not reject, including those near other modes. If Wald
+            inference is not valid, the test statistic is divided by 1.25, its mean in simulations.
+            The default is `inference`; its profile interval of sigma, and of rho in large fits,
+            is computed from fits with rho held fixed.
+        client : dask.distributed.Client, optional
+            A cluster for the profile interval.
+
+        Returns
+        -------
+        low, high : float
+
+        Raises
+        ------
+        DataError
+            If the fit has no such interval.
+        """
+        check_level(level)
+        if self.method != "ml":
+            raise DataError(
+                f"an interval of {parameter} needs maximum likelihood, but this fit is "
+                f"{self.method}; for the two-step, use bootstrap()"
+            )
+        if not is_one_of(parameter, self.error_parameters):
+            *most, last = map(repr, self.error_parameters)
+            names = f"{', '.join(most)} or {last}" if most else last
+            raise DataError(f"parameter must be {names}, got {parameter!r}")
+        if method is not None and not is_one_of(method, ("wald", "profile")):
+            raise DataError(f"method must be 'wald' or 'profile', got {method!r}")
+        label, back = ESTIMATED_AS[parameter]
+        term = ("ancillary", label)
+        place = self.params.index.get_loc(term)
+        if method is None:
+            method = self.inference if parameter in ("rho", "sigma") else "wald"
+            # a search for the ends takes hundreds of fits for sigma, a dozen for rho
+            slow = parameter == "sigma" or self.n > ALL_ROWS_UP_TO or len(self.params) > MOST_TERMS
+            if method == "profile" and slow:
+                assert self.over_rho is not None
+                ends = self.over_rho.interval_of_params(level)[place]
+                return float(back(ends[0])), float(back(ends[1]))
+        if method == "wald":
+            half = critical_value(level, self.freedom) * self.se[term]
+            return float(back(self.params[term] - half)), float(back(self.params[term] + half))
+        if self.weight_kind == "probability":
+            raise DataError("with probability weights there is no profile likelihood; use 'wald'")
+        self._need_independent_rows("profile likelihood")
+        if not isinstance(self.scan, Scan):
+            raise DataError(
+                "profile intervals need normal errors with a constant sigma; use method='wald'"
+            )
+        rows, scalings, run = self._rows(client)
+        c = chdtri(1, 1 - level) if self.inference == "wald" else likelihood_ratio_value(level)
+        lowest = highest(self.scan, self.selected) - 0.5 * float(c)
+        if parameter == "rho":
+            low, high = np.tanh(atanh_rho_interval(rows, self.scan.modes, lowest, run))
+            return float(low), float(high)
+        low, high = theta_interval(rows, self.scan.modes, lowest, run)
+        return float(scalings.y_scale / high), float(scalings.y_scale / low)
+
+    def _rows(self, client) -> tuple[Any, SampleScale, Callable]:
+        """Standardised rows, and a `map` for work on them."""
+        return rows_of(self.data, client)
+
+    def _need_independent_rows(self, what: str) -> None:
+        if self.clusters is not None:
+            raise DataError(f"with clustered rows there is no {what}; use 'wald'")
+
+    @cached_property
+    def over_rho(self) -> ConditionalFits | None:
+        """Fits with rho held at each value the data allow, where `inference` is "profile"."""
+        if self.inference == "wald":
+            return None
+        with threadpool_limits(1, user_api="blas"):
+            rows, scalings, _ = self._rows(None)
+            return conditional_fits(rows, scalings, self.scan, self.selected)
 
     def margins(
         self,
@@ -731,8 +846,6 @@ class HeckmanFit(SelectionFit):
         Log-likelihood; NaN for two-step.
     status : str
         ``"converged"``, ``"boundary"`` or ``"max_iterations"``.
-    near_boundary : bool
-        Whether \\|rho\\| > .99.
     modes : tuple of Mode
         Every local maximum of the likelihood, best first; empty for two-step.
     identification : Identification
@@ -742,7 +855,7 @@ class HeckmanFit(SelectionFit):
     data, design, scan, clusters, selected, cov_given_rho
         The rows; the design, which makes columns from new rows; the profile of the likelihood;
         cluster codes; position in `modes` of the mode in use; covariance of the other parameters
-        at rho = +-1, unless errors are normal with a constant sigma.
+        at rho = +-1.
     transform : TargetTransform or None
         The scale of the fit, if `target_transform` was given.
 
@@ -821,7 +934,20 @@ class HeckmanFit(SelectionFit):
     @cached_property
     def loglik_independent(self) -> float:
         """Log-likelihood at rho = 0: probit plus least squares, if errors are normal."""
-        return loglik_independent(self)
+        data = self.data
+        if isinstance(self.scan, FormScan):
+            return self._restricted_loglik("atanh_rho")
+        if isinstance(data, StreamedData):
+            return loglik_at_zero(data, self.scan.modes[0].v)
+        s = data.s
+        outcome = fit_least_squares(data.x[s], data.y[s], data.weight[s]).loglik
+        return outcome + fit_probit(data.w, s, data.weight).loglik
+
+    def _restricted_loglik(self, *names: str) -> float:
+        """The log-likelihood if these parameters are zero."""
+        with threadpool_limits(1, user_api="blas"):
+            mode, rows = self.scan.modes[self.selected], self._rows(None)[0]
+            return self.loglik + restricted(self.scan, mode, rows, names)
 
     def test_errors(self, kind: str = "wald") -> dict[str, Test]:
         """Test normal errors and a constant sigma against shape errors and `scale=`.
@@ -837,49 +963,24 @@ class HeckmanFit(SelectionFit):
             Tests of ``"no skewness"``, ``"normal tails"``, ``"normal errors"`` (both) and
             ``"constant sigma"``, as far as the fit has these parameters.
         """
-        return error_tests(self, kind)
-
-    def interval(
-        self, parameter: str, level: float = 0.95, method: str | None = None, *, client=None
-    ) -> tuple[float, float]:
-        """Confidence interval of a parameter of the error distribution.
-
-        Parameters
-        ----------
-        parameter : {"rho", "sigma", "df", "skewness", "tail"}
-            One of `error_parameters`.
-        level : float
-            Confidence level.
-        method : {"wald", "profile"}, optional
-            ``"wald"`` is symmetric on the atanh scale for rho and on the log scale for sigma, df
-            and tail. ``"profile"``, for rho and sigma with normal errors, contains every value that
-            a likelihood-ratio test does not reject, including those near other modes. If Wald
-            inference is not valid, the test statistic is divided by 1.25, its mean in simulations.
-            The default is `inference`; its profile interval of sigma, and of rho in large fits,
-            is computed from fits with rho held fixed.
-        client : dask.distributed.Client, optional
-            A cluster for the profile interval.
-
-        Returns
-        -------
-        low, high : float
-
-        Raises
-        ------
-        DataError
-            If the fit has no such interval.
-        """
-        profile = partial(profile_interval, self, client=client)
-        return error_interval(self, parameter, level, method, profile)
-
-    @cached_property
-    def over_rho(self) -> ConditionalFits | None:
-        """Fits with rho held at each value the data allow, where `inference` is "profile"."""
-        if self.inference == "wald":
-            return None
-        assert isinstance(self.data, SelectionData)
-        with threadpool_limits(1, user_api="blas"):
-            return linear_fits(*standardised_sample(self.data), self.scan, self.selected)
+        if not is_one_of(kind, ("wald", "lr")):
+            raise DataError(f"kind must be 'wald' or 'lr', got {kind!r}")
+        tested: dict[str, list] = {}
+        if self.errors == "shape":
+            skewness, tail = ("ancillary", "skewness"), ("ancillary", "log_tail")
+            tested = {"no skewness": [skewness], "normal tails": [tail]}
+            tested["normal errors"] = [skewness, tail]
+        if self.has_scale:
+            tested["constant sigma"] = [term for term in self.params.index if term[0] == "scale"]
+        if kind == "wald":
+            return {name: self.wald_test(terms) for name, terms in tested.items()}
+        self._need_independent_rows("likelihood ratio")
+        tests = {}
+        for name, terms in tested.items():
+            zero = dict.fromkeys("scale" if each[0] == "scale" else each[1] for each in terms)
+            smaller = self._restricted_loglik(*zero)
+            tests[name] = likelihood_ratio(self.loglik, smaller, self.weight_kind, len(terms))
+        return tests
 
     def score_test(self) -> Test:
         """Test that the inverse Mills ratio has no coefficient in the outcome equation.
@@ -926,7 +1027,30 @@ class HeckmanFit(SelectionFit):
             One row per replicate with every parameter, rho and sigma; NaN if a replicate has no
             finite estimate.
         """
-        return bootstrap_frame(self, replicates, seed, client)
+        if not (is_whole(replicates) and is_whole(seed)) or replicates < 1 or seed < 0:
+            raise DataError(
+                f"replicates must be positive and seed not negative, got {replicates!r}, {seed!r}"
+            )
+        if self.method != "two-step":
+            raise DataError("bootstrap() is for method='two-step'; ml has standard errors for rho")
+        data, clusters, codes = self.data, self.clusters, None
+        if clusters is not None and clusters.ndim == 2:
+            raise DataError("bootstrap() draws clusters in one way; fit with one of the groups")
+        if isinstance(data, SelectionData):  # rows of positive weight, as files are read
+            used = data.weight > 0
+            data = data if used.all() else data.take(used)
+            if clusters is not None:
+                labels = np.unique(clusters[used], return_inverse=True)[1]
+                codes = labels[data.s], labels[~data.s]
+        rows, scalings, run = rows_of(data, client)
+        gamma = self.params["select"].to_numpy()
+        how = {"frequency": self.weight_kind == "frequency", "clusters": codes, "seed": seed}
+        with threadpool_limits(1, user_api="blas"):
+            draws = bootstrap_two_step(rows, scalings, gamma, replicates=replicates, run=run, **how)
+        p = len(data.x_names)
+        order = [*range(p), *range(p + 1, p + 1 + len(gamma)), p, -2, -1]
+        extra = pd.MultiIndex.from_tuples([("derived", "rho"), ("derived", "sigma")])
+        return pd.DataFrame(draws[:, order], columns=self.params.index.append(extra))
 
     def predict(self, data=None, *, x=None, w=None, target: str = "population") -> Predictive:
         """Predictive distribution of the outcome.
@@ -971,159 +1095,6 @@ class HeckmanFit(SelectionFit):
         return compare_forms(self, terms, rows=rows, seed=seed)
 
 
-# parameters of the errors besides rho and sigma
-EXTRA: dict[str, tuple[str, ...]] = {"normal": (), "t": ("df",), "shape": ("skewness", "tail")}
-# each parameter: how it is estimated, and the function from that to the parameter
-ESTIMATED_AS: dict[str, tuple[str, Callable]] = {
-    "rho": ("atanh_rho", np.tanh),
-    "sigma": ("log_sigma", np.exp),
-    "df": ("log_df", np.exp),
-    "skewness": ("skewness", float),
-    "tail": ("log_tail", np.exp),
-}
-
-MOST_TERMS = 60  # parameters beyond which the default interval of rho is not searched for
-
-
-def _wald_interval(fit, parameter: str, level: float) -> tuple[float, float]:
-    label, back = ESTIMATED_AS[parameter]
-    term = ("ancillary", label)
-    half = critical_value(level, fit.freedom) * fit.se[term]
-    return float(back(fit.params[term] - half)), float(back(fit.params[term] + half))
-
-
-def _restricted_loglik(fit, *names: str) -> float:
-    """The log-likelihood if these parameters are zero."""
-    assert isinstance(fit.scan, FormScan)
-    with threadpool_limits(1, user_api="blas"):
-        rows, _, _ = rows_of(fit.data, None)
-        return fit.loglik + restricted(fit.scan, fit.scan.modes[fit.selected], rows, names)
-
-
-def _hypotheses(fit) -> dict[str, list]:
-    """The terms that are zero if the errors are normal with a constant sigma."""
-    tested: dict[str, list] = {}
-    if fit.errors == "shape":
-        skewness, tail = ("ancillary", "skewness"), ("ancillary", "log_tail")
-        tested = {"no skewness": [skewness], "normal tails": [tail]}
-        tested["normal errors"] = [skewness, tail]
-    if "scale" in fit.params.index.get_level_values(0):
-        tested["constant sigma"] = [term for term in fit.params.index if term[0] == "scale"]
-    return tested
-
-
-def error_tests(fit, kind: str) -> dict[str, Test]:
-    """Each of the hypotheses; `lr` fits the smaller models."""
-    if not is_one_of(kind, ("wald", "lr")):
-        raise DataError(f"kind must be 'wald' or 'lr', got {kind!r}")
-    if kind == "wald":
-        return {name: fit.wald_test(terms) for name, terms in _hypotheses(fit).items()}
-    _needs_independent_rows(fit, "likelihood ratio")
-    tests = {}
-    for name, terms in _hypotheses(fit).items():
-        zero = dict.fromkeys("scale" if term[0] == "scale" else term[1] for term in terms)
-        smaller = _restricted_loglik(fit, *zero)
-        tests[name] = likelihood_ratio(fit.loglik, smaller, fit.weight_kind, len(terms))
-    return tests
-
-
-def rho_test(fit, kind: str | None) -> Test:
-    """`score`: of the Mills ratio in the outcome equation; `wald`: of atanh rho, for two-step of
-    lambda; `lr`: likelihood ratio."""
-    if not fit.has_selection:
-        raise DataError("every unit was selected, so there is no rho to test")
-    if kind is not None and not is_one_of(kind, ("score", "wald", "lr")):
-        raise DataError(f"kind must be 'score', 'wald' or 'lr', got {kind!r}")
-    if kind is None:
-        kind = _default_test(fit)
-    if kind == "score":
-        if not fit.has_score_test:
-            raise DataError(
-                "the score test needs normal errors with a constant sigma; use 'lr' or 'wald'"
-            )
-        with threadpool_limits(1, user_api="blas"):
-            return fit.score_test()
-    if kind == "wald":
-        term = ("mills", "lambda") if fit.method == "two-step" else ("ancillary", "atanh_rho")
-        return fit.wald_test([term])
-    _needs_ml(fit, "the likelihood-ratio test")
-    _needs_independent_rows(fit, "likelihood ratio")
-    return likelihood_ratio(fit.loglik, fit.loglik_independent, fit.weight_kind)
-
-
-def _default_test(fit) -> str:
-    if fit.prefers_score:
-        return "score"
-    independent = fit.clusters is None and fit.weight_kind != "probability"
-    return "lr" if independent and fit.method == "ml" else "wald"
-
-
-def loglik_independent(fit) -> float:
-    """The log-likelihood at rho = 0: probit plus least squares, if errors are normal."""
-    data = fit.data
-    if isinstance(fit.scan, FormScan):
-        return _restricted_loglik(fit, "atanh_rho")
-    if isinstance(data, StreamedData):
-        return loglik_at_zero(data, fit.scan.modes[0].v)
-    s = data.s
-    outcome = fit_least_squares(data.x[s], data.y[s], data.weight[s]).loglik
-    return outcome + fit_probit(data.w, s, data.weight).loglik
-
-
-def error_interval(
-    fit, parameter: str, level: float, method: str | None, profile: Callable
-) -> tuple[float, float]:
-    """A Wald or profile interval, after checking that the fit has one; by default the one that
-    the fit's other inference is.
-
-    profile : (parameter, level) -> the profile interval
-    """
-    check_level(level)
-    _needs_ml(fit, f"an interval of {parameter}", "for the two-step, use bootstrap()")
-    if not is_one_of(parameter, fit.error_parameters):
-        *most, last = map(repr, fit.error_parameters)
-        raise DataError(f"parameter must be {', '.join(most)} or {last}, got {parameter!r}")
-    if method is not None and not is_one_of(method, ("wald", "profile")):
-        raise DataError(f"method must be 'wald' or 'profile', got {method!r}")
-    if method is None:
-        method = fit.inference if parameter in ("rho", "sigma") else "wald"
-        # a search for the ends takes hundreds of fits for sigma, a dozen for rho
-        slow = parameter == "sigma" or fit.n > ALL_ROWS_UP_TO or len(fit.params) > MOST_TERMS
-        if method == "profile" and slow:
-            return _interval_over_rho(fit, parameter, level)
-    if method == "wald":
-        return _wald_interval(fit, parameter, level)
-    if fit.weight_kind == "probability":
-        raise DataError("with probability weights there is no profile likelihood; use 'wald'")
-    _needs_independent_rows(fit, "profile likelihood")
-    if not isinstance(fit.scan, Scan):
-        raise DataError(
-            "profile intervals need normal errors with a constant sigma; use method='wald'"
-        )
-    return profile(parameter, level)
-
-
-def _interval_over_rho(fit, parameter: str, level: float) -> tuple[float, float]:
-    """The interval between the fits with rho held, which exist already; a search for its ends takes
-    hundreds of further fits."""
-    if parameter == "rho":
-        low, high = np.tanh(fit.over_rho.interval_of_rho(level))
-    else:
-        place = fit.params.index.get_loc(("ancillary", "log_sigma"))
-        low, high = np.exp(fit.over_rho.interval_of_params(level)[place])
-    return float(low), float(high)
-
-
-def _needs_independent_rows(fit, what: str) -> None:
-    if fit.clusters is not None:
-        raise DataError(f"with clustered rows there is no {what}; use 'wald'")
-
-
-def _needs_ml(fit, what: str, way_out: str = "fit with method='ml'") -> None:
-    if fit.method != "ml":
-        raise DataError(f"{what} needs maximum likelihood, but this fit is {fit.method}; {way_out}")
-
-
 def rows_of(data: Any, client) -> tuple[Rows, SampleScale, Callable]:
     """Standardised rows, and a `map` for work on them. Workers read parts
     of files; of rows in memory each worker gets all, and a part of the work."""
@@ -1134,65 +1105,3 @@ def rows_of(data: Any, client) -> tuple[Rows, SampleScale, Callable]:
     if client is not None:
         rows = replace(rows, stream=replace(rows.stream, run=run))
     return rows, data.scalings, map
-
-
-def profile_interval(fit, parameter: str, level: float, *, client) -> tuple[float, float]:
-    """Of rho or sigma, from the scan of a fit."""
-    rows, scalings, run = rows_of(fit.data, client)
-    lowest = profile_level(fit, level)
-    if parameter == "rho":
-        low, high = atanh_rho_interval(rows, fit.scan.modes, lowest, run)
-        return float(np.tanh(low)), float(np.tanh(high))
-    low, high = theta_interval(rows, fit.scan.modes, lowest, run)
-    return float(scalings.y_scale / high), float(scalings.y_scale / low)
-
-
-def profile_level(fit, level: float) -> float:
-    """The profile log-likelihood at the ends of an interval."""
-    c = float(chdtri(1, 1 - level))
-    if fit.inference == "profile":
-        c = likelihood_ratio_value(level)
-    return highest(fit.scan, fit.selected) - 0.5 * c
-
-
-def bootstrap_frame(fit, replicates: int, seed: int, client) -> pd.DataFrame:
-    """One row per replicate: every parameter of a two-step fit, rho and sigma."""
-    if not (is_whole(replicates) and is_whole(seed)) or replicates < 1 or seed < 0:
-        raise DataError(
-            f"replicates must be positive and seed not negative, got {replicates!r}, {seed!r}"
-        )
-    if fit.method != "two-step":
-        raise DataError("bootstrap() is for method='two-step'; ml has standard errors for rho")
-    if fit.clusters is not None and fit.clusters.ndim == 2:
-        raise DataError("bootstrap() draws clusters in one way; fit with one of the groups")
-    data, clusters = _used(fit.data, fit.clusters)
-    rows, scalings, run = rows_of(data, client)
-    gamma = fit.params["select"].to_numpy()
-    with threadpool_limits(1, user_api="blas"):
-        how = {"frequency": fit.weight_kind == "frequency", "clusters": clusters, "seed": seed}
-        draws = bootstrap_two_step(rows, scalings, gamma, replicates=replicates, run=run, **how)
-    p = len(data.x_names)
-    order = [*range(p), *range(p + 1, p + 1 + len(gamma)), p, -2, -1]
-    extra = pd.MultiIndex.from_tuples([("derived", "rho"), ("derived", "sigma")])
-    return pd.DataFrame(draws[:, order], columns=fit.params.index.append(extra))
-
-
-def _used(data, clusters):
-    """Rows of positive weight, as files are read, and the codes of their clusters: those of the
-    selected rows and those of the unselected ones."""
-    if isinstance(data, StreamedData):
-        return data, None
-    used = data.weight > 0
-    if not used.all():
-        data, clusters = data.take(used), None if clusters is None else clusters[used]
-    if clusters is None:
-        return data, None
-    codes = np.unique(clusters, return_inverse=True)[1]
-    return data, (codes[data.s], codes[~data.s])
-
-
-def equation_labels(data: SelectionData | StreamedData):
-    return [
-        *(("outcome", name) for name in data.x_names),
-        *(("select", name) for name in data.w_names),
-    ]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial, reduce
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -367,15 +367,16 @@ class Sample:
         """(n,) of all rows, selected ones first."""
         return None if self.groups is None else np.concatenate(self.groups)
 
-    def take(self, selected, unselected) -> Sample:
+    def take(self, selected, unselected) -> Self:
         groups = self.groups
-        return Sample(
-            self.w_selected[selected],
-            self.residuals[selected],
-            self.weight_selected[selected],
-            self.w_unselected[unselected],
-            self.weight_unselected[unselected],
-            shared=self.shared,
+        return replace(
+            self,
+            w_selected=self.w_selected[selected],
+            residuals=self.residuals[selected],
+            weight_selected=self.weight_selected[selected],
+            w_unselected=self.w_unselected[unselected],
+            weight_unselected=self.weight_unselected[unselected],
+            start=(0, 0),
             scale_columns=None if self.scale_columns is None else self.scale_columns[selected],
             groups=None if groups is None else (groups[0][selected], groups[1][unselected]),
         )

@@ -27,12 +27,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.special import log_ndtr, logsumexp, ndtri
 
+from heckesel.classical.forms import evaluate_form
 from heckesel.classical.likelihood import ERROR_MODELS
+from heckesel.classical.rows import Sample
 from heckesel.data import DataScale, SelectionData
 from heckesel.errors import DataError
 from heckesel.margins import ComponentMean
@@ -77,17 +80,6 @@ SCALE_SD = 1.0  # of the prior of the slopes of log sigma in standardised column
 
 
 @dataclass(frozen=True)
-class ErrorModelInfo:
-    """skewness, log_tail : of sinh-arcsinh errors, 0 for normal ones
-    scale : slopes of log sigma in the chosen columns of x, in units of these columns
-    """
-
-    skewness: float
-    log_tail: float
-    scale: list[float]
-
-
-@dataclass(frozen=True)
 class RhoMode:
     """A local maximum of the posterior density of rho.
 
@@ -108,53 +100,25 @@ class RhoInfo:
 
     modes : highest first; rho_interval : equal-tailed, with 90 % of the posterior mass
     curve : "rho" and "log_evidence", the grid and the evidence, whose maximum is 0
-    outcome : "network" or "spline", whichever makes held-out units likelier
-    held_out_evidence : log-likelihood of held-out units: one number for the scaled y or, where
-        networks and splines were compared, one for each and for y as it was given
-    member_rho : where the correlation of each network ended
-    error_model : of errors="shape" or scale=, averaged over rho
     """
 
     modes: list[RhoMode]
     rho_interval: list[float]
     curve: dict[str, list[float]]
-    outcome: str | None = None
-    held_out_evidence: float | dict[str, float] | None = None
-    member_rho: list[float] | None = None
-    error_model: ErrorModelInfo | None = None
 
     @property
     def rho(self) -> list[float]:
         """Of the modes."""
         return [mode.rho for mode in self.modes]
 
-    @property
-    def sigma(self) -> list[float]:
-        """Of the modes."""
-        return [mode.sigma for mode in self.modes]
 
-
-@dataclass(frozen=True)
-class _Errors:
-    """selected, unselected : the likelihood of a unit, with derivatives; start, centre, sd : of the
-    normal priors of the parameters of the error model"""
-
-    selected: Callable
-    unselected: Callable
-    start: tuple[float, ...] = ()
-    centre: tuple[float, ...] = ()
-    sd: tuple[float, ...] = ()
-
-
-# Priors are wide against what outcomes have: skewness and log tail 0 are normal errors, and log nu
-# of t errors is around 12 degrees of freedom, 4.5 to 33 within a standard deviation.
-ERRORS = {
-    name: _Errors(model.selected, model.unselected, *priors)
-    for (name, model), priors in zip(
-        ERROR_MODELS.items(),
-        [(), ((2.5,), (2.5,), (1.0,)), ((0.0, 0.0), (0.0, 0.0), (1.0, 0.4))],
-        strict=True,
-    )
+# Centre and sd of the normal priors of the parameters of the error model, wide against what
+# outcomes have: skewness and log tail 0 are normal errors, and log nu of t errors is around 12
+# degrees of freedom, 4.5 to 33 within a standard deviation.
+PRIORS: dict[str, tuple[tuple, tuple]] = {
+    "normal": ((), ()),
+    "t": ((2.5,), (1.0,)),
+    "shape": ((0.0, 0.0), (1.0, 0.4)),
 }
 
 
@@ -247,36 +211,40 @@ class Problem:
         errors: str = "normal",
         scale: Sequence[int] = (),
     ):
-        s, w, self.errors = data.s, scaling.w(data.w), ERRORS[errors]
-        self.w, self.w_out = w[s], w[~s]
-        self.weight, self.weight_out = data.weight[s], data.weight[~s]
-        self.residual = np.column_stack([-columns, scaling.y(data.y[s])])
-        self.u = scaling.x(data.x[s])[:, list(scale)]
-        self.membership, self.sizes = membership, membership.sum(axis=0)
-        q, h, r, extra = w.shape[1], columns.shape[1], len(scale), len(self.errors.start)
-        ends = np.cumsum([0, q, h, 1, r, extra])
-        self.gamma, self.delta, _, self.c, self.extra = map(slice, ends[:-1], ends[1:])
-        self.rest, self.theta, self.size = slice(q, q + h + 1), q + h, ends[-1]
-        fixed, centre = np.zeros(self.size), np.zeros(self.size)
-        fixed[self.gamma] = SMALL_RIDGE
-        fixed[self.delta] = np.where(membership.any(axis=1), 0.0, SMALL_RIDGE)
-        fixed[self.c] = SCALE_SD**-2
-        fixed[self.extra] = np.array(self.errors.sd) ** -2.0
-        centre[self.extra] = self.errors.centre
-        self.fixed, self.centre = fixed, centre
+        s, w, self.form = data.s, scaling.w(data.w), ERROR_MODELS[errors]
+        sample = Sample(
+            w[s],
+            np.column_stack([-columns, scaling.y(data.y[s])]),
+            data.weight[s],
+            w[~s],
+            data.weight[~s],
+        )
+        if len(scale):
+            sample = replace(sample, scale_columns=scaling.x(data.x[s])[:, list(scale)])
+        self.sample, self.membership, self.sizes = sample, membership, membership.sum(axis=0)
+        centre, sd = PRIORS[errors]
+        ends = np.cumsum([0, w.shape[1], columns.shape[1], 1, len(scale), len(centre)])
+        self.gamma, self.delta, theta, self.c, self.extra = map(slice, ends[:-1], ends[1:])
+        self.theta, self.size = theta.start, ends[-1]
+        self.fixed, self.centre = np.zeros(self.size), np.zeros(self.size)
+        self.fixed[self.gamma] = SMALL_RIDGE
+        self.fixed[self.delta] = np.where(membership.any(axis=1), 0.0, SMALL_RIDGE)
+        self.fixed[self.c] = SCALE_SD**-2
+        self.fixed[self.extra] = np.array(sd) ** -2.0
+        self.centre[self.extra] = centre
 
     def start(self) -> tuple[np.ndarray, np.ndarray]:
         """Coefficients zero, sigma and ridges one."""
         v = self.centre.copy()
-        v[self.theta], v[self.extra] = 1.0, self.errors.start
+        v[self.theta] = 1.0
         return v, np.ones(self.membership.shape[1])
 
     def standard_deviation(self, v: np.ndarray) -> float:
         """Root mean square of the sd of the outcome error over the selected units."""
-        square, extra = (
-            np.average(np.exp(2 * self.u @ v[self.c]), weights=self.weight),
-            v[self.extra],
-        )
+        square: Any = 1.0
+        extra, u = v[self.extra], self.sample.scale_columns
+        if u is not None:
+            square = np.average(np.exp(2 * u @ v[self.c]), weights=self.sample.weight_selected)
         if len(extra) == 2:
             square *= population_moments(*extra).variance
         elif len(extra) == 1:  # without a finite sd if nu <= 2
@@ -284,60 +252,13 @@ class Problem:
             square *= df / (df - 2) if df > 2 else np.inf
         return float(np.sqrt(square) / v[self.theta])
 
-    def surface(self, v: np.ndarray, a: float, *, value_only: bool = False):
-        """The log-likelihood at v, its score (P,) and minus its Hessian (P, P).
-
-        With J the slopes of (index, e, extra) of a unit in v, the Hessian is the sum of J'hJ, h
-        that of the unit in these numbers, and of the curvature of e(delta, theta, c).
-        """
-        theta, extra, mass = v[self.theta], v[self.extra], self.weight.sum()
-        if not theta > 0:
-            return -np.inf, None, None
-        log_factor = -self.u @ v[self.c]
-        factor = np.exp(log_factor)
-        e = factor * (self.residual @ v[self.rest])
+    def surface(self, v: np.ndarray, a: float) -> tuple[float, np.ndarray, np.ndarray]:
+        """The log-likelihood at v, its score (P,) and minus its Hessian (P, P)."""
+        at = self.extra.start  # of atanh rho among all coordinates
         with np.errstate(over="ignore", invalid="ignore"):
-            units = self.errors.selected(self.w @ v[self.gamma], e, a, *extra)
-            out = self.errors.unselected(self.w_out @ v[self.gamma], a, *extra)
-        value = self.weight @ (units.value + log_factor) + mass * np.log(theta)
-        value += self.weight_out @ out.value
-        if not np.isfinite(value) or value_only:
-            return (value if np.isfinite(value) else -np.inf), None, None
-        own = [0, 1, *range(3, 3 + len(extra))]  # index, e, extra; not a
-        slope = self.weight * units.gradient[own]
-        bend = self.weight * units.hessian[np.ix_(own, own)]
-        slope_out = self.weight_out * out.gradient
-        bend_out = self.weight_out * out.hessian
-        scaled = factor[:, None] * self.residual
-        slopes = np.concatenate([scaled, -e[:, None] * self.u], axis=1)  # of e
-        wide = slice(self.rest.start, self.c.stop)  # delta, theta, c
-        score, hessian = np.zeros(self.size), np.zeros((self.size, self.size))
-        score[self.gamma] = self.w.T @ slope[0] + self.w_out.T @ slope_out[0]
-        score[wide] = slopes.T @ slope[1]
-        score[self.theta] += mass / theta
-        score[self.c] -= self.u.T @ self.weight
-        score[self.extra] = slope[2:].sum(axis=1) + slope_out[2:].sum(axis=1)
-        hessian[self.gamma, self.gamma] = _gram(self.w, bend[0, 0]) + _gram(
-            self.w_out, bend_out[0, 0]
-        )
-        hessian[self.gamma, wide] = self.w.T @ (bend[0, 1][:, None] * slopes)
-        hessian[wide, wide] = _gram(slopes, bend[1, 1])
-        if self.u.shape[1]:
-            cross = scaled.T @ (slope[1][:, None] * self.u)
-            hessian[self.rest, self.c] -= cross
-            hessian[self.c, self.rest] -= cross.T
-            hessian[self.c, self.c] += _gram(self.u, slope[1] * e)
-        hessian[self.theta, self.theta] -= mass / theta**2
-        if len(extra):
-            hessian[self.gamma, self.extra] = self.w.T @ bend[0, 2:].T
-            hessian[self.gamma, self.extra] += self.w_out.T @ bend_out[0, 2:].T
-            hessian[wide, self.extra] = slopes.T @ bend[1, 2:].T
-            of_extra = bend[2:, 2:].sum(axis=2) + bend_out[2:, 2:].sum(axis=2)
-            hessian[self.extra, self.extra] = of_extra
-            hessian[self.extra, wide] = hessian[wide, self.extra].T
-            hessian[self.extra, self.gamma] = hessian[self.gamma, self.extra].T
-        hessian[wide, self.gamma] = hessian[self.gamma, wide].T
-        return value, score, -hessian
+            value, score, hessian = evaluate_form(self.form, self.sample, np.insert(v, at, a))
+        free = np.delete(np.arange(len(score)), at)
+        return (value if np.isfinite(value) else -np.inf), score[free], -hessian[np.ix_(free, free)]
 
     def penalised(self, at, v, ridge):
         """Value, score and information with the ridges and the priors."""
@@ -346,8 +267,6 @@ class Problem:
         penalty[self.delta] += self.membership @ ridge
         apart = v - self.centre
         value = value - 0.5 * penalty @ apart**2
-        if score is None:
-            return value, None, None
         return value, score - penalty * apart, information + np.diag(penalty)
 
     def optimum(self, a: float, v, ridge, *, updates: int = UPDATES) -> Optimum:
@@ -370,15 +289,14 @@ class Problem:
                 break
             length = 1.0
             for _ in range(MAX_HALVINGS):
-                there = v + length * step
-                reached = self.penalised(self.surface(there, a, value_only=True), there, ridge)[0]
+                there = self.surface(v + length * step, a)
+                reached = self.penalised(there, v + length * step, ridge)[0]
                 if reached >= value - 1e-12 * abs(value) - 1e-3 * gain * length:
-                    v = there
+                    v, here = v + length * step, there
                     break
                 length *= 0.5
             else:
                 break
-            here = self.surface(v, a)
         value, _, information = self.penalised(here, v, ridge)
         log_determinant = 2 * np.log(np.diag(_factor(information))).sum()
         evidence = value + 0.5 * (self.sizes @ np.log(ridge) - log_determinant)
@@ -396,10 +314,6 @@ class Problem:
         moved = np.clip(degrees / np.maximum(size, 1e-300), *RIDGE_RANGE)
         moved = np.where(size > 0, moved, ridge)
         return moved, float(np.abs(0.5 * (degrees - ridge * size) * np.log(moved / ridge)).sum())
-
-
-def _gram(columns, factor):
-    return columns.T @ (factor[:, None] * columns)
 
 
 def _factor(information) -> np.ndarray:
@@ -630,11 +544,6 @@ def fit_profile(
         root=root,
     )
     info = _summary(problem, found, a, share, prior, scaling.y_scale)
-    if errors == "shape" or scale:
-        extra, slopes = points.weight @ points.extra, points.weight @ points.scale
-        skewness, log_tail = map(float, extra if errors == "shape" else (0.0, 0.0))
-        slopes = (slopes / scaling.x_scale[list(scale)]).tolist()
-        info = replace(info, error_model=ErrorModelInfo(skewness, log_tail, slopes))
     return SplineProfile(basis, scaling, points, errors, tuple(scale), info)
 
 

@@ -236,7 +236,7 @@ def error_notes(fit) -> list[str]:
         for name, label in (("skewness", "skewness"), ("tail", "log_tail")):
             if np.isnan(fit.se["ancillary", label]):
                 notes.append(f"{name} is at a limit of its range, so it has no standard error")
-    if _has_scale(fit) and hasattr(fit.data, "scale"):  # files keep no rows
+    if fit.has_scale and hasattr(fit.data, "scale"):  # files keep no rows
         notes.append(_sigma_range(fit))
     return notes
 
@@ -260,7 +260,7 @@ def test_notes(fit) -> list[str]:
     tests = {name: fit.test_rho_zero(name.lower()) for name, use in kinds.items() if use}
     listed = _listed(tests)
     notes = [f"Test of rho = 0: {listed}"] if listed else []
-    if fit.errors == "shape" or _has_scale(fit):
+    if fit.errors == "shape" or fit.has_scale:
         notes += _tests_of_errors(fit, lr=tests.get("LR") is not None and fit.n <= ALL_ROWS_UP_TO)
     if fit.inference == "profile":
         notes.append(
@@ -279,10 +279,6 @@ def _has_likelihood_ratio(fit) -> bool:
     """Where rho is hardly identified the likelihood-ratio test of rho = 0 rejects too often."""
     independent = fit.weight_kind == "frequency" and fit.covariance != "cluster"
     return fit.method == "ml" and independent and fit.inference == "wald"
-
-
-def _has_scale(fit) -> bool:
-    return "scale" in fit.params.index.get_level_values(0)
 
 
 def _tests_of_errors(fit, *, lr: bool) -> list[str]:

@@ -16,34 +16,34 @@ from scipy.stats import t as student
 
 from heckesel.errors import DataError
 
-POINT_SPIKE = 0.06  # s of the prior behind point predictions
-INTERVAL_SPIKE = 0.07  # s behind intervals, wider, since the harm there is to be too narrow
-SLAB, SLAB_SHARE = 0.3, 0.05  # S and omega
-EXTRAPOLATION = 0.07  # sd of rho among the unselected around that at the margin of the instrument
-NORMAL_SHARE = 0.5  # prior probability of the normal reading against the flat one
+SPIKE = 0.069  # s
+SLAB, SLAB_SHARE = 0.358, 0.063  # S and omega
+EXTRAPOLATION = 0.092  # sd of rho among the unselected around that at the margin of the instrument
+NORMAL_SHARE = 0.455  # prior probability of the normal reading against the flat one
 RHO = np.linspace(-0.985, 0.985, 395)
 
 
 @dataclass(frozen=True)
 class RhoPrior:
-    """Probabilities (395,) on the grid RHO, for the point and for the interval.
+    """weight : (395,) probabilities on the grid RHO
 
     extrapolation : sd by which rho of the unselected differs from what the instrument shows
     normal_share : probability of the normal reading
     """
 
-    point: np.ndarray
-    interval: np.ndarray
+    weight: np.ndarray
     extrapolation: float
     normal_share: float
     label: str
 
     def density(self, rho):
-        """The density behind points at any rho, up to a constant."""
-        return np.interp(rho, RHO, self.point)
+        """The density at any rho, up to a constant."""
+        return np.interp(rho, RHO, self.weight)
 
 
-def spike_and_slab(spike: float, slab: float = SLAB, share: float = SLAB_SHARE) -> np.ndarray:
+def spike_and_slab(
+    spike: float = SPIKE, slab: float = SLAB, share: float = SLAB_SHARE
+) -> np.ndarray:
     density = (1 - share) * _t3(spike) + share * _t3(slab)
     return density / density.sum()
 
@@ -58,8 +58,7 @@ def rho_prior(given=None) -> RhoPrior:
     if isinstance(given, RhoPrior):
         return given
     if given is None:
-        point, interval = spike_and_slab(POINT_SPIKE), spike_and_slab(INTERVAL_SPIKE)
-        return RhoPrior(point, interval, EXTRAPOLATION, NORMAL_SHARE, "calibrated on real data")
+        return RhoPrior(spike_and_slab(), EXTRAPOLATION, NORMAL_SHARE, "calibrated on real data")
     if isinstance(given, str) and given == "uniform":
         density, label = np.ones(len(RHO)), "uniform"
     elif callable(given):
@@ -79,5 +78,4 @@ def rho_prior(given=None) -> RhoPrior:
         raise DataError(
             "rho_prior must be a density that is finite, not negative and not zero everywhere"
         )
-    density = density / density.sum()
-    return RhoPrior(density, density, EXTRAPOLATION, NORMAL_SHARE, label)
+    return RhoPrior(density / density.sum(), EXTRAPOLATION, NORMAL_SHARE, label)

@@ -25,6 +25,8 @@ from heckesel.correction.selection import MOST_ARMS, cluster_sums, mills
 DISTINCT = 0.005  # share of the second contrast that the first leaves, to tell the readings apart
 LEAST = 1e-6  # share of the variation of h_1 or p that x must leave
 NORMAL, FLAT = 0, 1
+TAIL = [0.002, 0.005, 0.01, 0.015, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.15, 0.2, 0.3, 0.4]
+COMPONENT_EDGES = np.array([*TAIL, *(1 - np.array(TAIL[::-1]))])  # cumulative probabilities
 
 
 @dataclass(frozen=True)
@@ -141,13 +143,16 @@ def what_the_instrument_says(
     projected = slope.T @ i
     # In the flat reading the error of 1/p, which small p inflate, would explain any contrast.
     drift = np.stack([projected.T @ covariance @ projected, np.zeros((i.shape[1], i.shape[1]))])
-    left = e - regressors @ np.linalg.lstsq(regressors, e, rcond=None)[0]
+    fitted, _ = np.linalg.qr(regressors)
+    # HC3: a row of high leverage pulls the fit towards itself, so that its residual is too small
+    leverage = np.sum(space**2, axis=1) + np.sum(fitted**2, axis=1)
+    left = (e - fitted @ (fitted.T @ e)) / np.maximum(1 - leverage, 0.1)
     scores = cluster_sums(i * left[:, None], clusters)
     scores = scores[np.any(scores != 0, axis=1)] if clusters is not None else scores
     count = len(scores)
     if count < 3:
         return nothing
-    small = len(r) / max(len(r) - space.shape[1], 1) * count / (count - 1)
+    small = count / (count - 1)
     bend = _bend(e, contrasts, rest((p - mean_p) ** 2), clusters) if values > 3 else np.nan
     return Evidence(
         i.T @ e,
@@ -175,59 +180,56 @@ def _bend(e, contrasts, square, clusters) -> float:
 
 @dataclass(frozen=True)
 class Posterior:
-    """Weights (2, 395) of each reading and rho, behind points and behind intervals.
+    """weight : (2, 395) of each reading and rho; theta, beta : (395,) what rho means in the normal
+    and in the flat reading"""
 
-    theta, beta : (395,) what they mean in the normal and the flat reading
-    """
-
-    point: np.ndarray
-    interval: np.ndarray
+    weight: np.ndarray
     theta: np.ndarray
     beta: np.ndarray
 
     def moments(self, normal, flat):
-        r"""Mean (m,) of the shift :math:`c_N\theta` or :math:`c_F\beta`, and its variance.
+        r"""Mean and variance (m,) of the shift :math:`c_N\theta` or :math:`c_F\beta`.
 
-        The variance is that behind intervals, around the mean behind points.
+        normal, flat : (m,) c_N and c_F
         """
-        mean = normal * (self.point[NORMAL] @ self.theta) + flat * (self.point[FLAT] @ self.beta)
-        wide = normal * (self.interval[NORMAL] @ self.theta) + flat * (
-            self.interval[FLAT] @ self.beta
-        )
-        second = normal**2 * (self.interval[NORMAL] @ self.theta**2)
-        second = second + flat**2 * (self.interval[FLAT] @ self.beta**2)
-        return mean, np.maximum(second - wide**2, 0.0) + (wide - mean) ** 2
+        of_normal, of_flat = self.weight
+        mean = normal * (of_normal @ self.theta) + flat * (of_flat @ self.beta)
+        second = normal**2 * (of_normal @ self.theta**2) + flat**2 * (of_flat @ self.beta**2)
+        return mean, np.maximum(second - mean**2, 0.0)
 
     @property
     def rho(self) -> float:
-        return float(self.point.sum(axis=0) @ RHO)
+        return float(self.weight.sum(axis=0) @ RHO)
 
     @property
     def rho_squared(self) -> float:
-        return float(self.point.sum(axis=0) @ RHO**2)
+        return float(self.weight.sum(axis=0) @ RHO**2)
 
     @property
     def normal_share(self) -> float:
-        return float(self.point[NORMAL].sum())
+        return float(self.weight[NORMAL].sum())
 
     def rho_interval(self, level: float = 0.9) -> tuple[float, float]:
-        below = np.cumsum(self.interval.sum(axis=0))
+        below = np.cumsum(self.weight.sum(axis=0))
         low, high = np.interp([(1 - level) / 2, (1 + level) / 2], below, RHO)
         return float(low), float(high)
 
-    def components(self, count: int = 15):
-        """A few (weight, theta, beta) that stand for the posterior behind intervals."""
+    def components(self):
+        """A few (weight, theta, beta) that stand for the posterior.
+
+        Their masses are small in the tails, where the ends of intervals lie: the mean of a wide
+        bin would be farther out than a quantile in it.
+        """
         found = []
-        for reading in (NORMAL, FLAT):
-            total = self.interval[reading].sum()
+        for reading, values in ((NORMAL, self.theta), (FLAT, self.beta)):
+            total = self.weight[reading].sum()
             if total < 1e-4:
                 continue
-            share = self.interval[reading] / total
-            part = np.minimum((np.cumsum(share) - 0.5 * share) * count, count - 1e-9).astype(int)
-            for j in range(count):
+            share = self.weight[reading] / total
+            part = np.searchsorted(COMPONENT_EDGES, np.cumsum(share) - 0.5 * share)
+            for j in np.unique(part):
                 mass = share[part == j].sum()
                 if mass > 0:
-                    values = self.theta if reading == NORMAL else self.beta
                     value = share[part == j] @ values[part == j] / mass
                     pair = (value, 0.0) if reading == NORMAL else (0.0, value)
                     found.append((total * mass, *pair))
@@ -243,5 +245,5 @@ def posterior(evidence: Evidence, prior: RhoPrior) -> Posterior:
     if prior.extrapolation > 0 and len(evidence.a):
         kernel = np.exp(-0.5 * ((RHO[:, None] - RHO) / prior.extrapolation) ** 2)
         likelihood = likelihood @ (kernel / kernel.sum(axis=1, keepdims=True)).T
-    point, interval = likelihood * prior.point, likelihood * prior.interval
-    return Posterior(point / point.sum(), interval / interval.sum(), evidence.theta, evidence.beta)
+    weight = likelihood * prior.weight
+    return Posterior(weight / weight.sum(), evidence.theta, evidence.beta)

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from heckesel.errors import DataError
-from heckesel.learners.splines import FoldedRows
+from heckesel.learners.splines import FoldedRows, RidgeMembers
 
 FEW, MANY = 5_000, 50_000  # selected rows up to which there are ten folds, and beyond which three
 FEWEST_FOR_BOOSTING = 200  # selected rows
@@ -19,13 +19,15 @@ ROUNDS, PATIENCE = 300, 8  # of boosting; it stops early by the held-out fold
 
 @dataclass(frozen=True)
 class ModelMembers:
-    """One fitted scikit-learn model per fold."""
+    """One fitted scikit-learn model per fold; splines : the members to which they are added"""
 
     models: tuple
+    splines: RidgeMembers | None = None
 
     def predict_members(self, x: np.ndarray) -> np.ndarray:
         """(k, m)"""
-        return np.stack([np.asarray(model.predict(x), dtype=float) for model in self.models])
+        found = np.stack([np.asarray(model.predict(x), dtype=float) for model in self.models])
+        return found if self.splines is None else found + self.splines.predict_members(x)
 
 
 @dataclass(frozen=True)
@@ -72,25 +74,35 @@ def fit_outcome(learner, rows: FoldedRows, y, *, seed: int, n_jobs=None):
     spread = np.average((y - np.average(y, weights=weight)) ** 2, weights=weight)
     losses: dict[str, float] = {}
     best: Any = None
+    splines = None
     for each in names:
         name = each if isinstance(each, str) else type(each).__name__
-        held_out, members = cross_fit(each, rows, y, seed=seed, n_jobs=n_jobs)
+        held_out, members = cross_fit(each, rows, y, splines, seed=seed, n_jobs=n_jobs)
+        splines = members if name == "splines" else splines
         losses[name] = float(np.average((y - held_out) ** 2, weights=weight) / max(spread, 1e-300))
         if best is None or losses[name] < losses[best[0]]:
             best = name, held_out, members
     return OutcomeFit(best[0], best[2], losses), best[1]
 
 
-def cross_fit(learner, rows: FoldedRows, y, *, seed: int, n_jobs=None):
-    """Out-of-fold predictions (n,) and the members."""
+def cross_fit(learner, rows: FoldedRows, y, splines=None, *, seed: int, n_jobs=None):
+    """Out-of-fold predictions (n,) and the members.
+
+    splines : members of the learner of this name if they are known. Boosting starts from them: it
+        needs many trees for a smooth curve, and none for what a curve explains.
+    """
     if learner in ("linear", "splines"):
         return rows.fit_ridge(y, curved=learner == "splines")
     x, weight, folds = rows.x, rows.weight, rows.folds
+    start = np.zeros((folds.max() + 1, 1))
+    if learner == "boosting":
+        splines = rows.fit_ridge(y, curved=True)[1] if splines is None else splines
+        start = splines.predict_members(x)
 
     def fit(k):
         inside, out = folds != k, folds == k
         if learner == "boosting":
-            model = _boosting(x, y, weight, inside, out, seed + k)
+            model = _boosting(x, y - start[k], weight, inside, out, seed + k)
         else:
             model = _own(learner, x[inside], y[inside], weight[inside])
         with _naming(learner):
@@ -105,7 +117,10 @@ def cross_fit(learner, rows: FoldedRows, y, *, seed: int, n_jobs=None):
                 "not one per row; choose another learner or prepare the columns in a pipeline"
             )
         held_out[folds == k] = predicted
-    return held_out, ModelMembers(tuple(model for model, _ in found))
+    if learner != "boosting":
+        return held_out, ModelMembers(tuple(model for model, _ in found))
+    held_out += start[folds, np.arange(len(y))]
+    return held_out, ModelMembers(tuple(model for model, _ in found), splines)
 
 
 def _boosting(x, y, weight, inside, out, seed: int):

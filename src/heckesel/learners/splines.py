@@ -8,6 +8,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 KNOTS = 6  # of a natural cubic spline, at quantiles: four curved columns
+MANY_KNOTS, FEW_COLUMNS = 10, 20  # knots of the outcome, where x has few columns
 MOST_FOR_PRODUCTS = 14  # columns; beyond that their pairwise products are too many to pay
 MARGIN = 0.5  # beyond the middle 99 % of a column, as a share of its width, a function may vary
 SAMPLE = 65_536  # rows, about, from which knots are learned
@@ -22,8 +23,8 @@ class Basis:
 
     center, scale, low, high : (p,) of x; beyond low and high every function is constant, since an
         outlier among the selected says nothing about others
-    knots : (p, KNOTS), NaN where a column enters linearly
-    line, size : (p, 2, KNOTS - 2) and (p, KNOTS - 2): the straight lines that are subtracted from
+    knots : (p, c), NaN where a column enters linearly
+    line, size : (p, 2, c - 2) and (p, c - 2): the straight lines that are subtracted from
         the splines, and what they are divided by
     pairs : (2, h) columns that are multiplied; pair_center, pair_scale : (h,)
     """
@@ -41,7 +42,7 @@ class Basis:
 
     @property
     def width(self) -> int:
-        return 1 + len(self.center) + self.curved.sum() * (KNOTS - 2) + self.pairs.shape[1]
+        return 1 + len(self.center) + self.curved.sum() * self.size.shape[1] + self.pairs.shape[1]
 
     @property
     def curved(self) -> np.ndarray:
@@ -65,7 +66,7 @@ class Basis:
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """(m, q)"""
-        p, h = len(self.center), KNOTS - 2
+        p, h = len(self.center), self.size.shape[1]
         columns = np.empty((self.width, len(x)))
         columns[0] = 1.0
         unit = columns[1 : 1 + p]
@@ -85,16 +86,16 @@ class Basis:
 
 
 def _natural(t: np.ndarray, knots: np.ndarray) -> np.ndarray:
-    """(KNOTS - 2, m) truncated cubes that are straight lines beyond the outer knots."""
+    """(c - 2, m) truncated cubes that are straight lines beyond the outer knots."""
     beyond = np.maximum(t - knots[:, None], 0.0)
     cubes = beyond * beyond * beyond  # NumPy's third power takes ten times as long
     slopes = (cubes[:-1] - cubes[-1]) / (knots[-1] - knots[:-1])[:, None]
     return slopes[:-1] - slopes[-1]
 
 
-def learn_basis(x: np.ndarray, weight=None, *, curved: bool = True) -> Basis:
-    """The basis of these rows; `curved=False` leaves 1 and x."""
-    p, h = x.shape[1], KNOTS - 2
+def learn_basis(x: np.ndarray, weight=None, *, curved: bool = True, count: int = KNOTS) -> Basis:
+    """The basis of these rows; `curved=False` leaves 1 and x; count : of knots"""
+    p, h = x.shape[1], count - 2
     weight = np.ones(len(x)) if weight is None else weight
     some = slice(None, None, max(1, len(x) // SAMPLE))
 
@@ -108,15 +109,15 @@ def learn_basis(x: np.ndarray, weight=None, *, curved: bool = True) -> Basis:
     low, high = np.maximum(low, outer - width), np.minimum(high, inner + width)
     x = np.clip(x, low, high)
     center, scale = _moments(x, weight)
-    knots, line, size = np.full((p, KNOTS), np.nan), np.zeros((p, 2, h)), np.ones((p, h))
+    knots, line, size = np.full((p, count), np.nan), np.zeros((p, 2, h)), np.ones((p, h))
     sample, share = (x[some] - center) / scale, weight[some]
     for j in range(p if curved else 0):
         values = np.unique(sample[:, j])
-        if len(values) < KNOTS + 2:
+        if len(values) < count + 2:
             continue
-        levels = np.linspace(0.03, 0.97, KNOTS)
+        levels = np.linspace(0.03, 0.97, count)
         at = quantile(sample[:, j], levels)
-        if len(np.unique(at)) < KNOTS:
+        if len(np.unique(at)) < count:
             at = np.quantile(values, levels)
         curves = _natural(sample[:, j], at).T
         straight = np.column_stack([np.ones(len(sample)), sample[:, j]])
@@ -168,7 +169,8 @@ class FoldedRows:
 
     @cached_property
     def basis(self) -> Basis:
-        return learn_basis(self.x, self.weight)
+        count = MANY_KNOTS if self.x.shape[1] <= FEW_COLUMNS else KNOTS
+        return learn_basis(self.x, self.weight, count=count)
 
     @cached_property
     def places(self) -> list[np.ndarray]:

@@ -466,7 +466,7 @@ def _columns(model, frame, s) -> Table:
             continue
         kind, means = f"category, {len(step.levels)} levels", (NONE, NONE)
         if not step.is_category:  # means of what the model sees
-            values = pd.Series(np.where(filled.absent & step.strict, np.nan, filled.values[:, 0]))
+            values = pd.Series(np.where(filled.absent & step.strict, np.nan, filled.values))
             means = significant(values[s].mean(), 3), significant(values[~s].mean(), 3)
             kind = "number"
         role = both[step.instrument]

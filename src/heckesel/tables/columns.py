@@ -38,7 +38,8 @@ EMPTY = "no column has a value"
 
 @dataclass(frozen=True)
 class Filled:
-    """The numbers of a step, (m, k), and the rows with a missing, unreadable or unseen value."""
+    """The numbers of a step, (m,), or the places of levels, -1 for one that is neither known nor
+    OTHER; and the rows with a missing, unreadable or unseen value."""
 
     values: np.ndarray
     absent: np.ndarray
@@ -109,7 +110,7 @@ class Step:
         elif absent.any():
             assert self.fill is not None  # else a missing value was an error
             numbers = np.where(absent, self.fill, numbers)
-        return Filled(numbers[:, None], absent & ~bad, bad, nothing)
+        return Filled(numbers, absent & ~bad, bad, nothing)
 
     def _strict_numbers(self, column: pd.Series, indicated: bool) -> np.ndarray:
         absent = column.isna().to_numpy()
@@ -164,10 +165,7 @@ class Step:
             codes[absent] = self.levels.index(ABSENT) if ABSENT in self.levels else other
             unseen &= ~labels.isin(self.pooled).to_numpy()
         codes = np.where(codes >= len(self.levels), 0, codes)
-        numbers = (codes[:, None] == np.arange(len(self.levels))).astype(float)
-        if self.shares:
-            numbers[codes < 0] = self.shares
-        return Filled(numbers, absent & ~bad, bad, unseen)
+        return Filled(codes, absent & ~bad, bad, unseen)
 
 
 @dataclass(frozen=True)
@@ -277,7 +275,7 @@ class Columns:
         found = list(self.read(self.frame_of(table), self.steps))
         outcome = [(step, f.values) for step, f in found if not step.instrument]
         x = joined(outcome, int(self.linear))
-        return x, joined(((step, f.values) for step, f in found), 1)
+        return x, joined([(step, f.values) for step, f in found], 1)
 
     def _numbers(self, table, steps: Iterable[Step], skipped: int) -> np.ndarray:
         found = list(self.read(self.frame_of(table), steps))
@@ -296,7 +294,7 @@ class Columns:
             notes[""] = f"{rows_have(empty)} no value in the columns of the prediction"
         if notes:
             warn_user(". ".join(notes.values()), UserWarning)
-        return joined(((step, filled.values) for step, filled in found), skipped)
+        return joined([(step, filled.values) for step, filled in found], skipped)
 
     def read(self, frame: pd.DataFrame, steps: Iterable[Step]) -> Iterator[tuple[Step, Filled]]:
         """Each step, with its numbers and the rows that had no usable value."""
@@ -437,10 +435,24 @@ def _terms(steps: Iterable[Step], skipped: int) -> tuple[str, ...]:
     return term_names(term for step in steps for term in step.terms(skipped))
 
 
-def joined(found: Iterable[tuple[Step, np.ndarray]], skipped: int) -> np.ndarray:
-    """(m, p) the numbers of several steps; skipped : levels of each category that are omitted"""
-    parts = [values[:, skipped:] if step.is_category else values for step, values in found]
-    return np.concatenate(parts, axis=1)
+def joined(found: Sequence[tuple[Step, np.ndarray]], skipped: int) -> np.ndarray:
+    """(m, p) the numbers of several steps, categories as 0/1 columns.
+
+    skipped : levels of each category that are omitted
+    """
+    matrix = np.empty((len(found[0][1]), sum(len(step.terms(skipped)) for step, _ in found)))
+    first = 0
+    for step, values in found:
+        if not step.is_category:
+            matrix[:, first] = values
+            first += 1
+            continue
+        part = matrix[:, first : first + len(step.levels) - skipped]
+        part[:] = values[:, None] == np.arange(skipped, len(step.levels))
+        if step.shares:
+            part[values < 0] = step.shares[skipped:]
+        first += part.shape[1]
+    return matrix
 
 
 def learn_columns(table, instruments, *, missing: str = "error", linear: bool = False) -> Columns:

@@ -77,11 +77,12 @@ class TableFile:
 
     def without_empty_rows(self) -> "TableFile":
         """The table without rows in which no column has a value, which a note counts."""
-        absent = [
-            stripped(column)[1] if is_text(column) else column.isna().to_numpy()
-            for _, column in self.frame.items()
-        ]
-        empty = np.all(absent, axis=0)
+        empty = np.ones(len(self.frame), dtype=bool)
+        for _, column in self.frame.items():
+            some = column[empty]
+            empty[empty] = stripped(some)[1] if is_text(column) else some.isna().to_numpy()
+            if not empty.any():
+                break
         if not empty.any() or empty.all():
             return self
         said = f"{int(empty.sum()):,} rows of {self.path} have no value in any column and are "
@@ -309,6 +310,34 @@ def _csv(text: str, path: Path, delimiter: str | None, decimal: str | None) -> T
             f"--delimiter must be one character other than a quote, space or line break; got "
             f"{delimiter!r}"
         )
+    frame = _plain_rows(text, delimiter)
+    if frame is None:
+        frame = _checked_rows(text, path, delimiter)
+    if decimal is None:
+        decimal = "," if delimiter != "," and _has_decimal_commas(frame) else "."
+        if decimal == ",":
+            notes.append(
+                f"numbers in {path} are read with decimal commas (otherwise set --decimal .)"
+            )
+    return _named(TableFile(frame, path, delimiter, decimal, notes=tuple(notes)))
+
+
+def _plain_rows(text: str, delimiter: str) -> pd.DataFrame | None:
+    """The rows of text without quotes that all have as many fields as the header; else None."""
+    if '"' in text:
+        return None
+    options: Any = {"sep": delimiter, "header": None, "dtype": object, "na_filter": False}
+    try:
+        rows = pd.read_csv(io.StringIO(text), quoting=csv.QUOTE_NONE, **options)
+    except ValueError:  # a row is too long
+        return None
+    if len(rows) < 2 or text.count(delimiter) != len(rows) * (rows.shape[1] - 1):
+        return None
+    return rows[1:].set_axis(list(rows.iloc[0]), axis=1).reset_index(drop=True)
+
+
+def _checked_rows(text: str, path: Path, delimiter: str) -> pd.DataFrame:
+    """The rows of any text; an error names the line."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     rows: list[list[str]] = []
     try:
@@ -326,14 +355,7 @@ def _csv(text: str, path: Path, delimiter: str | None, decimal: str | None) -> T
     names, *rows = rows
     if not rows:
         raise DataError(f"{path} has a header but no rows")
-    frame = pd.DataFrame(rows, columns=names, dtype=object)
-    if decimal is None:
-        decimal = "," if delimiter != "," and _has_decimal_commas(frame) else "."
-        if decimal == ",":
-            notes.append(
-                f"numbers in {path} are read with decimal commas (otherwise set --decimal .)"
-            )
-    return _named(TableFile(frame, path, delimiter, decimal, notes=tuple(notes)))
+    return pd.DataFrame(rows, columns=names, dtype=object)
 
 
 def _has_decimal_commas(frame: pd.DataFrame) -> bool:

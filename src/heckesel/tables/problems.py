@@ -202,14 +202,10 @@ class Rows:
 
     def terms(self, columns: Columns, names: list[str]) -> np.ndarray:
         """(n, k) some terms of w."""
-        places = {
-            term: (step, at)
-            for step in columns.steps
-            for at, term in enumerate(step.terms(1), int(step.is_category))
-        }
-        return np.column_stack(
-            [self.values(step)[:, at] for step, at in (places[n] for n in names)]
-        )
+        steps = [step for step in columns.steps if not set(names).isdisjoint(step.terms(1))]
+        values = joined([(step, self.values(step)) for step in steps], 1)
+        made = [term for step in steps for term in step.terms(1)]
+        return values[:, [made.index(name) for name in names]]
 
 
 def check_usable(columns: Columns) -> None:
@@ -656,7 +652,7 @@ def _without_terms(columns: Columns, rows: Rows, every: Rows) -> Columns:
             names = [term for step in steps for term in step.terms(1)]
             if not names or (problems is _predictors and not everyone):
                 continue
-            values = joined(((step, rows.values(step)) for step in steps), 1)
+            values = joined([(step, rows.values(step)) for step in steps], 1)
             for term, reason, others in problems(values, names, where, rows.s, everyone):
                 if term not in columns.w_names:  # a category with one level left was omitted
                     continue

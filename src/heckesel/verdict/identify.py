@@ -33,6 +33,7 @@ MOVED = 1.0  # standard errors by which errors that fit better may change an est
 RIVAL, APART = 2.0, 0.3  # log-units, and difference in rho, of a second mode that matters
 AT_BOUNDARY = 0.99999  # |rho| of a maximum at the end of its range
 LEAK = 1e-6  # share of the outcome's variance that a column which contains it leaves unexplained
+GLANCE_ROWS = 2048  # which show for most tables that rows differ
 MANY_COPIES = 0.05  # share of the selected rows
 CONTINUOUS = 0.9  # values of the outcome for each distinct row, above which ties are copies
 UNINFORMATIVE = 0.5  # an interval from below -.5 to above .5 does not even determine the sign
@@ -255,7 +256,10 @@ def repeated_rows(data: SelectionData) -> dict:
     values = len(np.unique(y))
     if n1 - values < MANY_COPIES * n1:
         return {}
-    rows = len(np.unique(np.column_stack([data.w[data.s], data.x[data.s], y]), axis=0))
+    whole = np.column_stack([data.w[data.s], data.x[data.s], y])
+    if values < CONTINUOUS * len(np.unique(whole[:GLANCE_ROWS], axis=0)):  # as for all rows then
+        return {}
+    rows = len(np.unique(whole, axis=0))
     if n1 - rows < MANY_COPIES * n1 or values < CONTINUOUS * rows:
         return {}
     return {"repeated_rows": n1 - rows}

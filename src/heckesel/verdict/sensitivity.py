@@ -398,14 +398,14 @@ def _over_priors(model, corrected: Corrected, X, y, selected, rho, level) -> Pri
 
     def fixed(value: float):
         """All weight on one rho, in the normal reading."""
-        mass = np.zeros_like(of_fit.point)
+        mass = np.zeros_like(of_fit.weight)
         j = np.clip(np.searchsorted(GRID, value), 1, len(GRID) - 1)
         share = (value - GRID[j - 1]) / (GRID[j] - GRID[j - 1])
         mass[NORMAL, j - 1], mass[NORMAL, j] = 1 - share, share
-        return replace(of_fit, point=mass, interval=mass)
+        return replace(of_fit, weight=mass)
 
     means = np.array([mean(fixed(value))[0] for value in rho])
-    density = np.interp(rho, GRID, of_fit.interval[NORMAL])
+    density = np.interp(rho, GRID, of_fit.weight[NORMAL])
     loglik = np.log(np.maximum(density, np.finfo(float).tiny))
     curve = Sensitivity(rho, loglik - loglik.max(), {"mean": means}, np.empty((len(rho), 0)))
     return PriorSensitivity(priors, naive, turns_at, level, curve)
