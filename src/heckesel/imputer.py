@@ -207,10 +207,9 @@ def _draw_corrected(fitted: Corrected, rng) -> Corrected:
     outcome: Any = _DrawnOutcome(fitted.outcome, int(rng.integers(2**63)))
     rho = fitted.rho
     if rho is not None:
-        cell = np.zeros(rho.interval.size)
-        cell[rng.choice(cell.size, p=rho.interval.ravel() / rho.interval.sum())] = 1.0
-        cell = cell.reshape(rho.interval.shape)
-        rho = replace(rho, point=cell, interval=cell)
+        weight = np.zeros(rho.weight.size)
+        weight[rng.choice(weight.size, p=rho.weight.ravel() / rho.weight.sum())] = 1.0
+        rho = replace(rho, weight=weight.reshape(rho.weight.shape))
     return replace(fitted, outcome=outcome, rho=rho)
 
 
@@ -279,8 +278,8 @@ class HeckmanImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Notes
     -----
     Each table has a separate draw of the parameters, so the variation between tables includes the
-    uncertainty of the model. With the default method, rho is drawn from its posterior behind
-    intervals, and the learner with the error that its members on held-out folds show. Linear models
+    uncertainty of the model. With the default method, rho is drawn from its posterior,
+    and the learner with the error that its members on held-out folds show. Linear models
     are fitted again to rows with random exponential weights (the Bayesian bootstrap of Rubin 1981),
     one for each group if there are any. For the ensembles of `DeepHeckmanRegressor` and for
     ``method="profile"``, one member or component is drawn. This includes less of the sampling
