@@ -118,8 +118,9 @@ def test_diagnose_uses_the_default_and_compare_both_classifiers(data, capsys):
     assert f"Identification: {fitted.identification_}" in lines
     shown = run(capsys, "diagnose", data, *ROLES, "--json")
     printed = json.loads(shown.out)
-    assert printed["evidence"]["posterior_rho"] == pytest.approx(fitted.rho_, abs=1e-6)
-    assert [test["name"] for test in printed["validity"]["tests"]] == ["inequalities"]
+    found = printed["identification"]["evidence"]["posterior_rho"]
+    assert found == pytest.approx(fitted.rho_, abs=1e-6)
+    assert [test["name"] for test in printed["tests"]["tests"]] == ["inequalities"]
     shown = run(capsys, "compare", data, *ROLES, "--splits", 2, "--json")
     rows = {row["method"]: row for row in json.loads(shown.out)["methods"]}
     assert set(rows) == {"ml", "auto"}

@@ -146,5 +146,4 @@ def test_the_shell_says_what_python_says(seed, tmp_path, capsys):
     assert shown["identification"] == hk.load(tmp_path / "m.heckesel").identification_.to_dict()
     if options["method"] == "auto":
         told = json.loads(run(capsys, "diagnose", *table, "--json").out)
-        keys = ("verdict", "sentence", "action", "evidence")
-        assert {key: told[key] for key in keys} == shown["identification"]
+        assert told["identification"] == shown["identification"]

@@ -101,16 +101,18 @@ def nothing_said(rms: float, curvature: float, contrast: float) -> Evidence:
 
 
 def what_the_instrument_says(
-    r, index, averages, columns, partial, weight, clusters, covariance, contrast, values: int
+    r, sd, index, averages, columns, partial, weight, clusters, covariance, contrast, values: int
 ) -> Evidence:
-    """r, index, weight : (n,) of the selected; averages : (4, n) over z; partial : (n, q) functions
-    of x that are partialled out; columns : (n, k) of the selection index with its covariance
-    (k, k); contrast : K; values : number of distinct values of z"""
+    """r, index, weight : (n,) of the selected; sd : (n,) of r relative to its root mean square, by
+    which theta and beta are multiplied; averages : (4, n) over z; partial : (n, q) functions of x
+    that are partialled out; columns : (n, k) of the selection index with its covariance (k, k);
+    contrast : K; values : number of distinct values of z"""
     mean_p, mean_phi, mean_p2, mean_q_phi = averages
     p, h1 = np.exp(log_ndtr(index)), mills(index)
     m = mean_phi / mean_p
     rms = float(np.sqrt(np.average(r**2, weights=weight)))
-    curvature = float(np.clip(np.average(m**2 + mean_q_phi / mean_p, weights=weight), 0.0, 0.95))
+    removed = np.average(m**2 + mean_q_phi / mean_p, weights=weight * sd**2)
+    curvature = float(np.clip(removed, 0.0, 0.95))
     nothing = nothing_said(rms, curvature, contrast)
     if values < 2 or not np.isfinite(covariance).all():
         return nothing
@@ -122,8 +124,10 @@ def what_the_instrument_says(
         return v - space @ (space.T @ v)
 
     by_p = p - mean_p2 / mean_p  # what p adds to x among the selected
-    contrasts = rest(np.column_stack([h1 - m, by_p]))  # (n, 2)
-    variation = np.sum(contrasts**2, axis=0) / np.array([weight @ h1**2, weight @ p**2])
+    contrasts = rest(np.column_stack([sd * (h1 - m), sd * by_p]))  # (n, 2)
+    variation = np.sum(contrasts**2, axis=0) / np.array(
+        [weight @ (sd * h1) ** 2, weight @ (sd * p) ** 2]
+    )
     if variation.min() < LEAST or len(r) <= space.shape[1] + 3:
         return nothing
     i = (contrasts / np.sqrt(np.mean(contrasts**2, axis=0)))[:, :1]
@@ -131,8 +135,10 @@ def what_the_instrument_says(
         other = contrasts[:, 1] - i[:, 0] * (i[:, 0] @ contrasts[:, 1]) / (i[:, 0] @ i[:, 0])
         if other @ other > DISTINCT * (contrasts[:, 1] @ contrasts[:, 1]):
             i = np.column_stack([i, other / np.sqrt(np.mean(other**2))])
-    regressors = np.column_stack([contrasts[:, 0], rest(1 - mean_p / p)])
-    slope = rest(-(h1 * (h1 + index))[:, None] * columns)  # of h1 in the coefficients of the index
+    regressors = np.column_stack([contrasts[:, 0], rest(sd * (1 - mean_p / p))])
+    slope = rest(
+        -(sd * h1 * (h1 + index))[:, None] * columns
+    )  # of h1 in the coefficients of the index
     e, b = rest(r), regressors.T @ i
     # The regressor is estimated, too: without the square of its error, which is in both factors,
     # the slope is not attenuated.
@@ -153,7 +159,7 @@ def what_the_instrument_says(
     if count < 3:
         return nothing
     small = count / (count - 1)
-    bend = _bend(e, contrasts, rest((p - mean_p) ** 2), clusters) if values > 3 else np.nan
+    bend = _bend(e, contrasts, rest(sd * (p - mean_p) ** 2), clusters) if values > 3 else np.nan
     return Evidence(
         i.T @ e,
         b,
