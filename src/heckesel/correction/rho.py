@@ -20,9 +20,10 @@ from scipy.special import log_ndtr
 from scipy.stats import chi2
 
 from heckesel.correction.prior import RHO, RhoPrior
-from heckesel.correction.selection import MOST_ARMS, cluster_sums, mills
+from heckesel.correction.selection import MOST_ARMS, cluster_sums, mills, scaled_gram
 
 DISTINCT = 0.005  # share of the second contrast that the first leaves, to tell the readings apart
+SPANNED = 1e-13  # eigenvalue, as a share of the largest, from which a direction of x counts
 LEAST = 1e-6  # share of the variation of h_1 or p that x must leave
 NORMAL, FLAT = 0, 1
 
@@ -113,32 +114,38 @@ def what_the_instrument_says(
     if values < 2 or not np.isfinite(covariance).all():
         return nothing
     root = np.sqrt(weight)
-    space, _ = np.linalg.qr(root[:, None] * partial)
+    sizes, directions = np.linalg.eigh(scaled_gram(partial, root))
+    used = sizes > SPANNED * sizes[-1]
+    whiten = directions[:, used] / np.sqrt(sizes[used])  # partial @ whiten is orthonormal
 
     def rest(v):
-        v = (root * v.T).T
-        return v - space @ (space.T @ v)
+        for _ in range(2):  # the second time removes what rounding left
+            v = v - partial @ (whiten @ (whiten.T @ (partial.T @ (weight[:, None] * v))))
+        return root[:, None] * v
 
     by_p = p - mean_p2 / mean_p  # what p adds to x among the selected
-    contrasts = rest(np.column_stack([h1 - m, by_p]))  # (n, 2)
+    free = rest(np.column_stack([h1 - m, by_p, 1 - mean_p / p, r, (p - mean_p) ** 2]))
+    contrasts, e = free[:, :2], free[:, 3]
     variation = np.sum(contrasts**2, axis=0) / np.array([weight @ h1**2, weight @ p**2])
-    if variation.min() < LEAST or len(r) <= space.shape[1] + 3:
+    if variation.min() < LEAST or len(r) <= used.sum() + 3:
         return nothing
     i = (contrasts / np.sqrt(np.mean(contrasts**2, axis=0)))[:, :1]
     if values > MOST_ARMS:
         other = contrasts[:, 1] - i[:, 0] * (i[:, 0] @ contrasts[:, 1]) / (i[:, 0] @ i[:, 0])
         if other @ other > DISTINCT * (contrasts[:, 1] @ contrasts[:, 1]):
             i = np.column_stack([i, other / np.sqrt(np.mean(other**2))])
-    regressors = np.column_stack([contrasts[:, 0], rest(1 - mean_p / p)])
-    slope = rest(-(h1 * (h1 + index))[:, None] * columns)  # of h1 in the coefficients of the index
-    e, b = rest(r), regressors.T @ i
+    regressors = free[:, [0, 2]]
+    slope = -h1 * (h1 + index)  # times columns: of h1 in the coefficients of the index
+    shared = whiten.T @ scaled_gram(partial, root, columns, root * slope)
+    b = regressors.T @ i
     # The regressor is estimated, too: without the square of its error, which is in both factors,
     # the slope is not attenuated.
-    twice = np.sum((slope @ covariance) * slope)
+    slopes = scaled_gram(columns, root * slope) - shared.T @ shared
+    twice = np.sum(slopes * covariance)
     b[NORMAL, 0] -= twice / np.sqrt(np.mean(contrasts[:, 0] ** 2))
     if b[NORMAL, 0] <= 0:
         return nothing
-    projected = slope.T @ i
+    projected = columns.T @ ((root * slope)[:, None] * i)
     # In the flat reading the error of 1/p, which small p inflate, would explain any contrast.
     drift = np.stack([projected.T @ covariance @ projected, np.zeros((i.shape[1], i.shape[1]))])
     left = e - regressors @ np.linalg.lstsq(regressors, e, rcond=None)[0]
@@ -147,8 +154,8 @@ def what_the_instrument_says(
     count = len(scores)
     if count < 3:
         return nothing
-    small = len(r) / max(len(r) - space.shape[1], 1) * count / (count - 1)
-    bend = _bend(e, contrasts, rest((p - mean_p) ** 2), clusters) if values > 3 else np.nan
+    small = len(r) / max(len(r) - used.sum(), 1) * count / (count - 1)
+    bend = _bend(e, contrasts, free[:, 4], clusters) if values > 3 else np.nan
     return Evidence(
         i.T @ e,
         b,
