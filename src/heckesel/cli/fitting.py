@@ -15,9 +15,8 @@ from heckesel.cli.data import (
     training_data,
 )
 from heckesel.cli.terminal import notes, say, stage
-from heckesel.device import check_device
 from heckesel.display import plain
-from heckesel.errors import DataError, HeckeselError, cannot_import, imported
+from heckesel.errors import DataError, HeckeselError, cannot_import, check_device, imported
 
 # name in the shell -> class and its `method`
 METHODS = {
