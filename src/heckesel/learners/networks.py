@@ -11,13 +11,14 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from heckesel.data import SelectionData, seed_of
 from heckesel.errors import DataError, is_one_of, is_whole
+from heckesel.saving import Savable
 
 FOLDS = 5
 ROUNDS = 2  # networks that hold out the same fold, at least: one alone varies with its start
 LEAST_FOR_FOLDS = 100  # rows, so that a fold has twenty for early stopping
 
 
-class Networks(RegressorMixin, BaseEstimator):
+class Networks(Savable, RegressorMixin, BaseEstimator):
     """An ensemble of neural networks, for `HeckmanRegressor(learner=...)` or on its own.
 
     Members are trained side by side. With `folds` each holds out one fold for early stopping. The
