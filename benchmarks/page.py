@@ -13,6 +13,7 @@ from pathlib import Path
 
 FOLDER = Path("benchmarks")
 PAGE = Path("docs/speed.md")
+WORKERS, DISK = 32, 200  # of the cluster for a billion rows: cores, and MB that each reads a second
 FIGURE = Path("docs/_static/growth.svg")
 COLORS = ("#0b6e99", "#5b8c2a", "#b3261e", "#8a6d3b")
 HEAD = """# Speed
@@ -43,7 +44,10 @@ def speed_md(folder: Path = FOLDER) -> str:
         "growth": growth,
     }
     parts += [make(results[name]) for name, make in makers.items() if name in results]
-    parts += [fifty_million(large), on_a_gpu(gpu)]
+    parts.append(fifty_million(large))
+    if {"streamed", "scoring"} <= results.keys():
+        parts.append(billion(results, large))
+    parts.append(on_a_gpu(gpu))
     if (folder / "device.json").exists():
         parts.append(device(json.loads((folder / "device.json").read_text())))
     return "\n".join([*parts, not_in_this_run(frozen)])
@@ -133,6 +137,51 @@ def device(found: dict) -> str:
 
 def fifty_million(found: dict) -> str:
     return streamed(found["runs"], "Fifty million rows from Parquet files", found["what"] + ".")
+
+
+def billion(results: dict, large: dict) -> str:
+    """What a billion rows take, at the measured time per row and number of passes."""
+    (run,) = large["runs"]
+    passes = next(
+        each["contenders"]["files"]["passes"]
+        for each in results["streamed"]
+        if each["method"] == run["method"] and "passes" in each["contenders"]["files"]
+    )
+    read = 8 * run["columns"]  # GB of float64 per pass over a billion rows
+    fit_hours = run["contenders"]["files"]["cpu_microseconds_a_row"] * 1e3 / 3600
+    scored = results["scoring"]
+    score = max(each["cpu_seconds"] for each in scored["runs"].values()) / scored["rows"]
+    score_hours = score * 1e9 / 3600
+    rows = [
+        ("`hk.heckman`, ML", run["columns"], read, passes, *_hours(fit_hours, read * passes)),
+        (
+            "`heckesel predict`, mean and interval",
+            scored["columns"],
+            8 * scored["columns"],
+            1,
+            *_hours(score_hours, 8 * scored["columns"]),
+        ),
+    ]
+    return _section(
+        "A billion rows",
+        f"An estimate, not a measurement: the CPU time per row above times a billion, over "
+        f"{WORKERS} cores that each read {DISK} MB per second.",
+        (
+            "",
+            "columns",
+            "GB per pass",
+            "passes",
+            "core hours",
+            "hours of reading, one core",
+            f"hours on {WORKERS} cores",
+        ),
+        rows,
+    )
+
+
+def _hours(core_hours: float, gigabytes: float) -> tuple:
+    reading = gigabytes * 1e3 / DISK / 3600
+    return round(core_hours, 2), round(reading, 2), round((core_hours + reading) / WORKERS, 3)
 
 
 def streamed(
