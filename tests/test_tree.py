@@ -16,7 +16,7 @@ PACKAGE = Path(heckesel.__file__).parent
 ROOT = PACKAGE.parent.parent
 # Folders and files of the library, by layer. A layer imports itself and the layers before it.
 LAYERS = [
-    "errors io saving device display math",
+    "errors io saving display math",
     "data predictive scales metrics tables datasets",
     "deep learners correction classical column_checks verdict margins",
     "selection_model estimators regressor classifier deep_regressor hidden_columns "

@@ -199,7 +199,7 @@ def column_report(
       it: missing in no selected row and in more than half of the unselected rows, or in at least
       90 % on one side and at most 10 % on the other.
     - Columns are omitted as leaks if the outcome can be computed from them, alone (in ranks, to
-      99.9 %) or from their product or ratio with another column.
+      99.99 %) or from their product or ratio with another column.
     - A column that is missing much more often on one side of selection (by 30 percentage points)
       is kept and questioned.
     - If no instrument is left, an error is raised.

@@ -670,7 +670,7 @@ def instrument_evidence(model, X, y, *, selected=None, sample_weight=None, group
         lambda share, _: f"{100 * share:+.0f} %".replace("-", "−").replace("+0", "0")
     )
     scale = model.outcome_name_ if transform is None else transform.label(model.outcome_name_)
-    what = "probability of selection, relative to units with the same x"
+    what = "probability of selection,\nrelative to units with the same x"
     return tidy(ax, what, f"mean residual of {scale}, 0 if unselected", legend=3)
 
 

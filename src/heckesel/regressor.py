@@ -1,6 +1,5 @@
 """`HeckmanRegressor`: any learner for the selected, and rho from the instrument alone."""
 
-import sys
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
@@ -19,6 +18,7 @@ from heckesel.data import SelectionData, kind_of_weights, scaled_weight, seed_of
 from heckesel.errors import DataError, is_one_of, is_whole
 from heckesel.estimators.fitted_model import SelectionRegressor, identify
 from heckesel.estimators.identify import listing_problems
+from heckesel.io import announce
 from heckesel.learners.crossfit import draw_folds, fit_outcome, fold_count
 from heckesel.learners.splines import FoldedRows, learn_basis
 from heckesel.selection_model import check_model, fit_checked
@@ -28,6 +28,7 @@ from heckesel.verdict.learned import verdict_of
 
 LEARNERS = ("auto", "linear", "splines", "boosting")
 METHODS = ("auto", "profile", "two-step", "ml")
+FEW_HIDDEN = 20_000  # unselected rows on which the difference of the readings is averaged
 FEWEST = 4  # selected rows, so that two folds have two each
 
 
@@ -210,8 +211,7 @@ def learn(model, data: SelectionData) -> None:
     prior, seed = rho_prior(model.rho_prior), seed_of(model.random_state)
 
     def say(stage: str) -> None:
-        if model.verbose:
-            print(f"heckesel: {stage}", file=sys.stderr)
+        announce(stage, verbose=model.verbose)
 
     check_enough(data)
     kind = kind_of_weights(None, data.weight)
@@ -227,7 +227,7 @@ def learn(model, data: SelectionData) -> None:
         s, groups = data.s, data.groups
 
     # E[y | x, s = 1], out of fold
-    say(f"fitting the outcome of {s.sum():,} selected rows on {folds.max() + 1} folds")
+    say(f"learning the outcome of {s.sum():,} selected rows on {folds.max() + 1} folds")
     mine, y = FoldedRows(x[s], data.weight[s], folds[s]), data.y[s]
     outcome, held_out = fit_outcome(model.learner, mine, y, seed=seed, n_jobs=model.n_jobs)
     law = fit_law(mine, y, held_out)
@@ -235,18 +235,21 @@ def learn(model, data: SelectionData) -> None:
     selection = rho = evidence = None
     if data.has_selection:
         # P(s = 1 | x, z), out of fold, and its averages over z
-        say(f"fitting the probability of selection of {data.n:,} rows")
+        say(f"learning the selection of {data.n:,} rows")
         selection, index, averages, columns = fit_selection(x, z, s, data.weight, folds, groups)
-        mean_p, mean_phi, _, _ = selection.averages(x[~s])
+        some = np.flatnonzero(~s)[:: max(1, (~s).sum() // FEW_HIDDEN)]
+        mean_p, mean_phi, _, _ = selection.averages(x[some])
+        sd = law.local_sd(outcome.predict_members(x[some]).mean(axis=0))
         contrast = np.average(
-            mean_phi / mean_p / np.maximum(1 - mean_p, 1e-12), weights=data.weight[~s]
+            mean_phi / mean_p / np.maximum(1 - mean_p, 1e-12), weights=data.weight[some] * sd
         )
         # the likelihood of rho, and nothing else informs it
-        say("asking the instrument about rho")
+        say("estimating rho from the instrument")
         curved = len(y) > 10 * x.shape[1] + 100
         partial = learn_basis(mine.x, mine.weight, curved=curved)
         evidence = what_the_instrument_says(
             y - held_out,
+            law.local_sd(held_out),
             index[s],
             averages[:, s],
             columns,

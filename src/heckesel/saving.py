@@ -84,6 +84,26 @@ def save(model, path) -> None:
     write_content(path, content, writer.tensors)
 
 
+class Savable:
+    """Something fitted that can be saved; a mixin."""
+
+    def save(self, path) -> None:
+        """Save the fit to one file, which `hk.load` reads.
+
+        Parameters
+        ----------
+        path : str or path
+            File to write, such as "loans.heckesel". It holds coefficients and summaries, but no
+            pickle and no rows of the data.
+
+        Raises
+        ------
+        DataError
+            If the file cannot be written, or the fit cannot be saved.
+        """
+        save(self, path)
+
+
 def write_content(path, content, tensors: dict[str, np.ndarray]) -> None:
     """The opposite of `read_content`."""
     text = json.dumps({"format": FORMAT, "version": __version__, "model": content}, allow_nan=False)

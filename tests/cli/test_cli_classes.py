@@ -120,8 +120,8 @@ def test_diagnose_uses_the_probit_and_compare_both_classifiers(data, capsys):
     )
     shown = run(capsys, "diagnose", data, *ROLES, "--json")
     printed = json.loads(shown.out)
-    assert printed["evidence"]["rho"] == pytest.approx(fitted.rho_, abs=1e-6)
-    assert [test["name"] for test in printed["validity"]["tests"]] == ["inequalities"]
+    assert printed["identification"]["evidence"]["rho"] == pytest.approx(fitted.rho_, abs=1e-6)
+    assert [test["name"] for test in printed["tests"]["tests"]] == ["inequalities"]
     shown = run(capsys, "compare", data, *ROLES, "--splits", 2, "--json")
     rows = {row["method"]: row for row in json.loads(shown.out)["methods"]}
     assert set(rows) == {"ml", "auto"}

@@ -93,6 +93,12 @@ def test_a_saved_model_predicts_and_summarises_the_same(name, fitted, tmp_path):
     assert loaded.average(X).equals(model.average(X))
 
 
+def test_networks_alone_are_saved(tmp_path):
+    model = clone(SMALL).fit(X[SEEN], Y[SEEN])
+    model.save(tmp_path / "m")
+    np.testing.assert_array_equal(hk.load(tmp_path / "m").predict(X), model.predict(X))
+
+
 @pytest.mark.parametrize("name", ["auto", "ml", "classes"])
 def test_permutation_finds_the_column_that_matters(name, fitted):
     model = fitted[name]

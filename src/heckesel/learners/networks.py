@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from heckesel.data import SelectionData, seed_of
 from heckesel.errors import DataError, is_one_of, is_whole
+from heckesel.saving import Savable
 
 FOLDS = 5
+ROUNDS = 2  # networks that hold out the same fold, at least: one alone varies with its start
 LEAST_FOR_FOLDS = 100  # rows, so that a fold has twenty for early stopping
 
 
-class Networks(RegressorMixin, BaseEstimator):
+class Networks(Savable, RegressorMixin, BaseEstimator):
     """An ensemble of neural networks, for `HeckmanRegressor(learner=...)` or on its own.
 
     Members are trained side by side. With `folds` each holds out one fold for early stopping. The
@@ -106,24 +109,21 @@ class Networks(RegressorMixin, BaseEstimator):
         Networks
             The fitted estimator itself.
         """
-        from heckesel.deep.methods import check_training, fit_plain
-
         x, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
-        y = y.astype(float)
         weight = _check_sample_weight(sample_weight, x, dtype=float, ensure_non_negative=True)
         if not weight.any():
             raise DataError("all weights are zero")
         used = weight > 0
-        x, y, weight, n = x[used], y[used], weight[used], int(used.sum())
-        names = tuple(f"x{j}" for j in range(x.shape[1]))
-        everyone = np.ones(n, dtype=bool)
-        data = SelectionData(x, x[:, :0], everyone, y, weight, names, (), "y")
-        config = network_config(self, n)
-        seed = seed_of(self.random_state)
-        (self.fitted_,) = fit_plain([data], [seed], config)
-        if np.ptp(y) > 0:
-            check_training(self.fitted_, config, data)
+        x, y, weight, n = x[used], y[used].astype(float), weight[used], int(used.sum())
+        self._train(rows_of(x, y, weight), network_config(self, n))
         return self
+
+    def _train(self, data: SelectionData, config) -> None:
+        from heckesel.deep.methods import check_training, fit_plain
+
+        (self.fitted_,) = fit_plain([data], [seed_of(self.random_state)], config)
+        if np.ptp(data.y) > 0:
+            check_training(self.fitted_, config, data)
 
     def predict(self, X) -> np.ndarray:
         """Predict the mean outcome.
@@ -154,6 +154,45 @@ class Networks(RegressorMixin, BaseEstimator):
         scaling = self.fitted_.scaling
         f = self.fitted_.members.outputs(scaling.x(x))[..., 0]
         return scaling.y_centre + scaling.y_scale * f
+
+
+@dataclass(frozen=True)
+class NetworksByFold:
+    """Networks of which network j holds out fold j modulo `count`."""
+
+    networks: Networks
+    count: int
+
+    def predict_members(self, x) -> np.ndarray:
+        """(count, m) the mean of the networks that hold out one fold"""
+        each = self.networks.predict_members(x)
+        return each.reshape(-1, self.count, len(x)).mean(axis=0)
+
+
+def cross_fit_networks(learner: Networks, x, y, weight, folds):
+    """Out-of-fold predictions (n,) and the members.
+
+    The held-out rows stop the networks early, too, as they stop boosting. So one ensemble is
+    trained rather than one per fold.
+    """
+    from heckesel.deep.training import assign_folds
+
+    model, count = clone(learner), int(folds.max()) + 1
+    rounds = max(ROUNDS, -(-network_config(model, len(y)).n_members // count))
+    config = network_config(model, len(y), folds=count, n_members=rounds * count)
+    data = rows_of(x, y, weight, folds)
+    model.n_features_in_ = x.shape[1]
+    model._train(data, config)
+    members = NetworksByFold(model, count)
+    held_by = assign_folds(data, count, seed_of(model.random_state))  # numbers folds in its way
+    return members.predict_members(x)[held_by, np.arange(len(y))], members
+
+
+def rows_of(x, y, weight, groups=None) -> SelectionData:
+    """groups : (n,) rows of one group are in one fold"""
+    names = tuple(f"x{j}" for j in range(x.shape[1]))
+    everyone = np.ones(len(y), dtype=bool)
+    return SelectionData(x, x[:, :0], everyone, y, weight, names, (), "y", groups=groups)
 
 
 def network_config(networks: Networks, rows: int, **more):

@@ -51,9 +51,11 @@ REVEALING = 0.3  # a difference of these shares that is questioned
 # cross products are precise to 1e-16, and columns such as age squared leave 1e-4.
 COLLINEAR_BELOW = 1e-11
 MOST_COMPARED = 2000  # levels of all categories, of which one may determine another; and rows
+# Linear functions of up to MOST_TERMS columns are searched for by correlation, from this R2 on.
+MOST_TERMS, LEAST_RELATED = 6, 0.1
 MOST_CHECKED = 20_000  # rows on which columns are compared; what is found is confirmed on all
 # The outcome can be computed from columns that explain this share of the variance of its ranks.
-LEAK, FEWEST_FOR_LEAK, MOST_GLANCED, MOST_RELATED = 0.999, 30, 300, 8
+LEAK, FEWEST_FOR_LEAK, MOST_GLANCED, MOST_RELATED = 0.9999, 30, 300, 8
 # By what pandas calls them.
 UNREADABLE_KINDS = {
     "time": "times of day",
@@ -554,7 +556,8 @@ def _explained(values: np.ndarray, rank: np.ndarray) -> float:
         means = np.bincount(codes, rank) / counts
         return float(1 - ((rank - means[codes]) ** 2).mean() / rank.var())
     order = np.argsort(values, kind="stable")
-    return float(1 - (np.diff(rank[order]) ** 2).mean() / (2 * rank.var()))
+    apart = (np.diff(rank[order]) ** 2).mean() - 1  # ranks in order differ by one
+    return float(1 - max(apart, 0) / (2 * rank.var()))
 
 
 def _dependent_where_complete(values: np.ndarray) -> list[tuple[int, list[int]]]:
@@ -578,7 +581,41 @@ def _dependent_where_complete(values: np.ndarray) -> list[tuple[int, list[int]]]
     for column, other in zip(*np.nonzero(np.tril(same & variance.T.__gt__(1e-6), -1)), strict=True):
         if other not in found:
             found.setdefault(int(column), [int(other)])
+    best = np.nan_to_num(1 - left - np.eye(len(n))).max(axis=0)
+    for column in np.flatnonzero(~there.all(axis=0) & (best > LEAST_RELATED))[::-1]:
+        if int(column) not in found:
+            few = _few_terms(z, there, n[column], int(column), found)
+            found |= {int(column): few} if few else {}
     return sorted(found.items())
+
+
+def _few_terms(z, there, rows_with, column: int, omitted) -> list[int]:
+    """A few columns of which one is a linear function where all of them are there; each is the
+    one that is most correlated with what the earlier ones leave.
+
+    z : (n, p) standardised, 0 where missing; rows_with : (p,) rows that have both
+    """
+    chosen: list[int] = []
+    left, share = z[:, column], 1.0
+    size = np.sqrt(np.maximum(rows_with, 1.0))
+    while len(chosen) < MOST_TERMS:
+        score = np.abs(left @ z) / size
+        score[[column, *chosen, *omitted]] = 0.0
+        chosen.append(int(score.argmax()))
+        both = there[:, [column, *chosen]].all(axis=1)
+        if both.sum() < FEWEST_NAMES + 2 * len(chosen):
+            return []
+        design = np.column_stack([np.ones(both.sum()), z[np.ix_(both, chosen)]])
+        y = z[both, column]
+        slopes = np.linalg.lstsq(design, y, rcond=None)[0]
+        now = float(np.var(y - design @ slopes) / np.var(y)) if np.ptp(y) else 1.0
+        if now < 10 * COLLINEAR_BELOW:
+            return chosen
+        if now > 0.9 * share:
+            return []
+        share = now
+        left = np.where(there[:, column], z[:, column] - z[:, chosen] @ slopes[1:], 0.0)
+    return []
 
 
 def _determined(learning: _Learning) -> list[tuple[str, str]]:
