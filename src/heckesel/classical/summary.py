@@ -357,25 +357,6 @@ TIDY = {
 }
 
 
-def tidy(fit, level: float) -> pd.DataFrame:
-    """One row per term, with columns in words."""
-    return fit.to_frame(level).rename(columns=TIDY).reset_index()
-
-
-def glance(fit) -> pd.DataFrame:
-    """One row with what describes the fit as a whole."""
-    found = {name: getattr(fit, name) for name in FACTS if hasattr(fit, name)}
-    if hasattr(fit, "identification"):
-        found["verdict"] = fit.identification.verdict
-    return pd.DataFrame([found])
-
-
-def slopes(fit) -> int:
-    """Slopes of the outcome equation; of the selection equation in a probit of selection."""
-    equation = fit.params.index[0][0]
-    return int((fit.params[equation].index != "Intercept").sum())
-
-
 ADDED = ("selected", "fitted", "fitted_selected", "residual", "p_selected", "inverse_mills")
 
 
