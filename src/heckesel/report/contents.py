@@ -14,10 +14,9 @@ import pandas as pd
 from sklearn.base import clone
 
 from heckesel import __version__
+from heckesel.diagnose import placebo, test_instruments
 from heckesel.display import number, p_text
 from heckesel.errors import DataError
-from heckesel.estimators.identify import test_instruments
-from heckesel.hidden_columns import placebo
 from heckesel.io import announce, unannounced
 from heckesel.margins import frame_of_rows
 from heckesel.metrics import AGAINST_BELOW, WELL_FROM, regions
