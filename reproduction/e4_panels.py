@@ -31,7 +31,7 @@ from heckesel.classical.rows import standardised_sample
 from heckesel.datasets.outside import PAPERS_FILES, load_evaluation_tables, load_results_by_paper
 from heckesel.errors import DataError
 from heckesel.selection_model import heckman
-from heckesel.verdict.strength import wald_evidence
+from heckesel.verdict.identify import wald_evidence
 from reproduction.reporting_panel import (
     FEWEST_ROWS,
     Panel,
