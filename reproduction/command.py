@@ -1,10 +1,7 @@
 """`python -m reproduction e1 e2 --quick`: run experiments and write their results."""
 
-from collections.abc import Callable, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
-from threading import Lock
 
 import click
 
@@ -13,9 +10,6 @@ from heckesel.errors import DataError, HeckeselError, imported
 from reproduction import EXPERIMENTS
 
 GATE = "e0"
-# Experiments that run at the same time. The longest quick one takes as long as the next three.
-AT_ONCE = 4
-LOADING = Lock()  # imports and panels, one after the other
 
 
 def _completed(context, parameter, begun: str) -> list[str]:
@@ -64,41 +58,19 @@ def reproduce(
         os.environ["HECKESEL_DATA"] = data
     _pass_the_gate()
     with _executor(workers, dask) as executor:
-        run = partial(_run, out=Path(out), quick=quick, device=device, executor=executor)
-        jobs = [partial(run, name, asked_for=name in experiments) for name in names]
-        if executor is None:
-            for job in jobs:
-                job()
-        else:
-            overlapping(jobs)
+        for name in names:
+            _run(name, name in experiments, Path(out), quick, device, executor)
 
 
-def overlapping(jobs: Sequence[Callable[[], None]]) -> None:
-    """Start jobs in order, at most AT_ONCE at a time. Several at once keep workers busy during the
-    last chunk of an experiment. After a failure no further job starts."""
-    from collections import deque
-    from concurrent.futures import Future, ThreadPoolExecutor
-
-    begun: deque[Future] = deque()
-    with ThreadPoolExecutor(AT_ONCE) as threads:
-        for job in jobs:
-            if len(begun) == AT_ONCE:
-                begun.popleft().result()
-            begun.append(threads.submit(job))
-        while begun:
-            begun.popleft().result()
-
-
-def _run(name: str, *, asked_for: bool, out: Path, quick: bool, device: str, executor) -> None:
+def _run(name: str, asked_for: bool, out: Path, quick: bool, device: str, executor) -> None:
     from reproduction import load
     from reproduction.result_files import results_path
     from reproduction.runner import failed, run
 
     try:
-        with LOADING:
-            module = load(name)
-            module.cells(quick)
-            getattr(module, "check_data", lambda: None)()
+        module = load(name)
+        module.cells(quick)
+        getattr(module, "check_data", lambda: None)()
     except DataError as reason:  # the benchmark panels are not in the repository
         if asked_for:
             raise

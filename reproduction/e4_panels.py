@@ -30,7 +30,7 @@ from heckesel.classical.results import HeckmanFit
 from heckesel.classical.rows import standardised_sample
 from heckesel.errors import DataError
 from heckesel.selection_model import heckman
-from heckesel.verdict.strength import wald_evidence
+from heckesel.verdict.identify import wald_evidence
 from reproduction.outside import PAPERS_FILES, load_evaluation_tables, load_results_by_paper
 from reproduction.reporting_panel import (
     FEWEST_ROWS,

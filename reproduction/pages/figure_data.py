@@ -13,9 +13,9 @@ from scipy.stats import norm
 
 from heckesel.datasets.simulated import INDEX_SLOPE, controlled_f0
 from heckesel.metrics import AGAINST_BELOW
-from reproduction import e2_semireal, x4_calibrated
+from reproduction import e2_semireal
 from reproduction.e1_controlled import RHOS
-from reproduction.pages.beyond_paper import x1_page, x4_page, x5_page
+from reproduction.pages.beyond_paper import x1_page, x5_page
 from reproduction.pages.beyond_paper.x6_page import errors_by_outcome
 from reproduction.pages.macros import main_panels
 from reproduction.pages.rows import Results, over_seeds
@@ -82,22 +82,6 @@ def without_instrument(results: Results) -> dict:
         find = partial(x1_page.values, results, "curve", metric=metric, alpha=0.0)
         found[metric] = _curves(X1_METHODS, find)
     return found
-
-
-def calibration(results: Results) -> dict:
-    """X4, rho = .8, mean and sd over seeds; methods without rows are left empty."""
-    return {
-        dataset: {
-            method: {k: summarised(v) for k, v in found.items()}
-            for method in x4_calibrated.METHODS
-            if len((found := _calibrated(results, dataset, method))[METRICS[0]])
-        }
-        for dataset in x4_page.TABLES
-    }
-
-
-def _calibrated(results: Results, dataset: str, method: str) -> dict[str, np.ndarray]:
-    return {metric: x4_page.values(results, dataset, method, metric) for metric in METRICS}
 
 
 def by_regime(results: Results) -> dict:
@@ -174,7 +158,6 @@ FROM_RESULTS: dict[str, Callable[[Results], dict]] = {
     "fig3": semireal_bars,
     "fig4": panel_estimates,
     "x1": without_instrument,
-    "x4": calibration,
     "x5": by_regime,
     "x6": errors_by_outcome,
 }

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from reproduction.pages import figure_style as style
-from reproduction.pages.beyond_paper.x4_page import TABLES
 from reproduction.pages.beyond_paper.x5_page import WHERE
 from reproduction.pages.beyond_paper.x6_page import draw_errors, draw_forest
 from reproduction.pages.method_labels import LABELS
@@ -107,20 +106,6 @@ def draw_without_instrument(data: dict):
     return figure
 
 
-def draw_calibration(data: dict):
-    """X4: ECE and two coverages, a row of panels for each table."""
-    figure, axes = style.panel_grid(len(TABLES), 3, height=5.0, sharex="col", sharey=True)
-    for place, (dataset, name) in enumerate(TABLES.items()):
-        now = data[dataset]
-        series = [(lambda metric, method, now=now: now[method][metric], 0.0, "", True)]
-        style.draw_dots(axes[place], list(now), series, titles=place == 0)
-        axes[place, 0].set_ylabel(name)
-    axes[0, 0].invert_yaxis()
-    axes[0, 0].set_xlim(left=0)
-    style.key_below(figure, axes[0, 0], NOMINAL)
-    return figure
-
-
 def draw_regimes(data: dict):
     """X5: coverage above CRPS, a column for each kind of errors, a row for each instrument."""
     figure, axes = style.panel_grid(6, len(X5_ERRORS), height=10.5, sharex=True, sharey="row")
@@ -178,7 +163,6 @@ FIGURES: dict[str, Callable] = {
     "fig3": draw_semireal,
     "fig4": draw_panels,
     "x1": draw_without_instrument,
-    "x4": draw_calibration,
     "x5": draw_regimes,
     "x6": draw_errors,
     "forest": draw_forest,

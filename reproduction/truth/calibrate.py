@@ -61,7 +61,7 @@ def fit_outcome(source: str, outcome: str) -> Fitted:
     hidden = known.x[known.hidden]
     x, w = model.columns_.x(hidden), model.columns_.w(hidden)
     members = model.fitted_.outcome.predict_members(x)
-    normal, flat, _, _ = model.fitted_.shift(x, w, "unselected")
+    normal, flat, _, _ = model.fitted_.shift(x, w, "unselected", members.mean(axis=0))
     everyone = np.concatenate([known.y[~known.hidden], known.truth])
     sd, means = everyone.std(ddof=1), members.mean(axis=1)
     return Fitted(

@@ -94,6 +94,12 @@ def is_whole(value) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
+def check_device(name) -> None:
+    """Refuse a name that is not a device, before torch is imported, which is slow."""
+    if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", str(name)):
+        raise DataError(f"device must be 'auto', 'cpu', 'cuda' or 'cuda:0', got {str(name)!r}")
+
+
 def as_list(name: str, given) -> list:
     """The list of names in an option that takes one name or several."""
     if isinstance(given, str | Integral):

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from itertools import count
@@ -176,6 +177,32 @@ def _sync_folder(folder: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+Listener = Callable[[str, int, int], None]
+LISTENER: ContextVar[Listener | None] = ContextVar("listener", default=None)
+
+
+def announce(work: str, done: int = 0, total: int = 0, *, verbose: bool = False) -> None:
+    """Name the work that begins or goes on, and how much of it is done.
+
+    The command line shows it; elsewhere it is a line on standard error if `verbose`.
+    """
+    listener = LISTENER.get()
+    if listener is not None:
+        listener(work, done, total)
+    elif verbose and done == 0:
+        print(f"heckesel: {work}", file=sys.stderr)
+
+
+@contextmanager
+def unannounced() -> Iterator[None]:
+    """Fits inside the block are parts of one piece of work, which are not named."""
+    before = LISTENER.set(lambda *_: None)
+    try:
+        yield
+    finally:
+        LISTENER.reset(before)
 
 
 @contextmanager

@@ -488,7 +488,9 @@ def take_points(distribution: Any, m: int, rows: np.ndarray):
     return replace(distribution, **taken)
 
 
-def predict_given_selection(mean, epistemic, sigma, covariance, index) -> Predictive:
+def predict_given_selection(
+    mean, epistemic, sigma, covariance, index, df: float = np.inf
+) -> Predictive:
     r"""y given selection, with epistemic variance :math:`\tau^2` of f.
 
     Let c be the covariance of the errors, :math:`\sigma'^2 = \sigma^2 + \tau^2` and
@@ -496,17 +498,22 @@ def predict_given_selection(mean, epistemic, sigma, covariance, index) -> Predic
     :math:`f + c\lambda(\eta)`. Its variance is :math:`\tau^2` plus the noise that remains after
     selection, :math:`\sigma^2 - c^2\delta(\eta)`.
 
+    With bivariate t errors, df > 1, the mean is :math:`f + c\,m(\eta)`; the variance, infinite for
+    df <= 2, is :math:`c^2 \mathrm{Var}(u) + (\sigma^2 - c^2) K`, so :math:`\tau^2` increases the
+    squared scale by :math:`\tau^2/K`.
+
     mean, epistemic : (m,) of f; sigma, covariance : numbers or (m,), |covariance| < sigma;
     index : (m,). For unselected units pass -covariance and -index.
     """
-    scale = np.sqrt(sigma**2 + epistemic)
-    mills = inverse_mills(index)
-    return Predictive(
-        mean=mean + covariance * mills,
-        epistemic=epistemic,
-        aleatoric=sigma**2 - covariance**2 * mills_delta(index, mills),
-        distribution=GivenSelection(mean, scale, index, covariance / scale),
-    )
+    mills, noise = inverse_mills(index), 1.0
+    aleatoric = sigma**2 - covariance**2 * mills_delta(index, mills)
+    if df < np.inf:
+        mills = truncated.mean_of_selection(index, df)[0]
+        noise = truncated.noise_given_selection(index, df) if df > 2 else 1.0
+        aleatoric = sigma**2 * truncated.variance_given_selection(index, covariance / sigma, df)
+    scale = np.sqrt(sigma**2 + epistemic / noise)
+    law = GivenSelection(mean, scale, index, covariance / scale, df)
+    return Predictive(mean + covariance * mills, epistemic, aleatoric, law)
 
 
 def predict_student(location, epistemic, sigma, df: float) -> Predictive:
@@ -515,27 +522,6 @@ def predict_student(location, epistemic, sigma, df: float) -> Predictive:
         return Predictive.student(location, epistemic, sigma**2 * df / (df - 2), df)
     scale, aleatoric = np.sqrt(sigma**2 + epistemic), np.full_like(location, np.inf)
     return Predictive(location, epistemic, aleatoric, Student(location, scale, df))
-
-
-def predict_student_given_selection(
-    location, epistemic, sigma, covariance, index, df: float
-) -> Predictive:
-    r"""`predict_given_selection` for bivariate t errors; needs df > 1.
-
-    Given selection the mean is :math:`f + c\,m(\eta)`; the variance, infinite for df <= 2, is
-    :math:`c^2 \mathrm{Var}(u) + (\sigma^2 - c^2) K`, so an epistemic variance :math:`\tau^2` of f
-    increases the squared scale by :math:`\tau^2/K`.
-    """
-    mean, _, _ = truncated.mean_of_selection(index, df)
-    noise = truncated.noise_given_selection(index, df) if df > 2 else 1.0
-    variance = truncated.variance_given_selection(index, covariance / sigma, df)
-    scale = np.sqrt(sigma**2 + epistemic / noise)
-    return Predictive(
-        mean=location + covariance * mean,
-        epistemic=epistemic,
-        aleatoric=sigma**2 * variance,
-        distribution=GivenSelection(location, scale, index, covariance / scale, df),
-    )
 
 
 def possible_covariance(covariance, sigma):
@@ -697,7 +683,8 @@ def mixed_given_selection(log_weight, mean, epistemic, sigma, covariance, index)
     """
     weight = _weights(log_weight)
     given = ((mean, 0.0), (epistemic, 0.0), (sigma, 1.0), (covariance, 0.0), (index, 0.0))
-    each = predict_given_selection(*(np.where(weight > 0, *pair) for pair in given))
+    mean, epistemic, sigma, covariance, index = (np.where(weight > 0, *pair) for pair in given)
+    each = predict_given_selection(mean, epistemic, sigma, covariance, index)
     assert isinstance(each.distribution, GivenSelection)
     mixture = Mixture(weight, each.distribution)
     return mixed(weight, each.mean, each.epistemic, each.aleatoric, mixture)

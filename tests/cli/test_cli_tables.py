@@ -3,9 +3,11 @@
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,8 @@ import pandas as pd
 import pytest
 
 import heckesel as hk
+from heckesel.cli.terminal import stage
+from heckesel.io import announce
 from tests.cli.command_line import run
 
 ROLES = ["--outcome", "repaid", "--instruments", "branch"]
@@ -31,7 +35,7 @@ def test_the_four_commands_from_a_table_to_predictions(data, model, tmp_path, ca
     first, *entries = shown.out.partition("\nIdentification: ")[0].splitlines()
     assert first.split() == ["column", "kind", "values", "missing", "action"]
     assert [entry.split()[0] for entry in entries] == ["income", "branch", "kind"]
-    assert "\nIdentification: supported by the instrument: branch affects" in shown.out
+    assert "\nIdentification: supported by the instrument: branch determines" in shown.out
     out = tmp_path / "predicted.csv"
     shown = run(capsys, "predict", model, data, "--target", "unselected", "--out", out)
     assert (shown.code, shown.err) == (0, "")
@@ -48,21 +52,23 @@ def test_the_four_commands_from_a_table_to_predictions(data, model, tmp_path, ca
     assert not list(tmp_path.glob(".*"))
 
 
-def test_diagnose_tests_the_validity_of_instruments(data, capsys):
-    frame = loans()
-    found = hk.test_instruments(
-        frame.drop(columns="repaid"), frame["repaid"], instruments=["branch"]
-    )
+def test_diagnose_prints_one_verdict_and_the_tests_of_the_instruments(data, capsys):
+    X, y = loans().drop(columns="repaid"), loans()["repaid"]
+    verdict = hk.identify(X, y, instruments=["branch"])
+    found = hk.test_instruments(X, y, instruments=["branch"], level=0.001)
     shown = run(capsys, "diagnose", data, *ROLES)
     lines = [line.strip() for line in shown.out.splitlines()]
-    said = f"Validity of the instruments: {found.verdict}: {found.sentence}"
+    assert f"Identification: {verdict}" in lines
+    said = f"Tests of a direct effect of the instruments: {found.sentence}"
     assert lines[lines.index(said) + 1 :] == [line.strip() for line in found.details()]
-    shown = run(capsys, "diagnose", data, *ROLES, "--json")
-    assert json.loads(shown.out)["validity"] == found.to_dict()
+    printed = json.loads(run(capsys, "diagnose", data, *ROLES, "--json").out)
+    assert printed["identification"] == verdict.to_dict()
+    expected = found.to_dict()
+    assert printed["tests"].pop("conclusion") == expected.pop("verdict")
+    assert printed["tests"] == expected
     shown = run(capsys, "diagnose", data, "--outcome", "repaid", "--json")
-    printed = json.loads(shown.out)
-    assert "validity" not in printed
-    assert {"verdict", "sentence", "action", "evidence"} <= printed.keys()
+    assert set(json.loads(shown.out)) == {"identification", "columns"}
+    assert shown.out.count('"verdict"') == 1
 
 
 def test_input_columns_come_back_as_they_were_written(model, tmp_path, capsys):
@@ -147,7 +153,7 @@ def test_compare_says_why_no_method_can_be_fitted(tmp_path, capsys):
     roles = [*ROLES, "--methods", "ml", "--splits", 2]
     assert run(capsys, "compare", tmp_path / "t.csv", *roles).code == 0
     shown = run(capsys, "compare", tmp_path / "t.csv", *roles, "--on-problem", "error")
-    assert shown.code == 2  # the verdict fails first, and says the same
+    assert shown.code == 1
     assert "linear combination" in shown.err
 
 
@@ -321,8 +327,39 @@ def test_slow_stages_are_lines_off_a_terminal_and_quiet_shows_none(
     data, tmp_path, capsys, monkeypatch
 ):
     monkeypatch.setattr("heckesel.cli.terminal.SHOW_AFTER", 0.0)
-    typed = ["fit", data, *ROLES, "--method", "ml", "--out", tmp_path / "m"]
-    typed += ["--report", tmp_path / "r.html"]
-    stages = [line for line in run(capsys, *typed).err.splitlines() if line.endswith(" ...")]
-    assert set(stages) == {"reading ...", "fitting ...", "writing the report ..."}
+    typed = ["fit", data, *ROLES, "--out", tmp_path / "m"]
+    shown = run(capsys, *typed, "--report", tmp_path / "r.html")
+    stages = [line for line in shown.err.splitlines() if line.endswith(" ...")]
+    assert any(line.startswith("fitting") for line in stages)
+    assert any(line.startswith("writing the report: ") for line in stages)
     assert run(capsys, *typed, "--quiet").err == ""
+
+
+def test_lines_count_what_is_done_and_estimate_what_is_left(capsys, monkeypatch):
+    monkeypatch.setattr("heckesel.cli.terminal.SHOW_AFTER", 0.2)
+    with stage("comparing") as update:
+        update(1, 4)
+        time.sleep(0.6)
+        announce("the best again")
+        time.sleep(0.6)
+    first, second = capsys.readouterr().err.splitlines()
+    assert re.fullmatch(r"comparing, 1 of 4, about [01] s left \.\.\.", first)
+    assert second == "comparing: the best again ..."
+
+
+def test_python_names_the_stages_if_asked(capsys):
+    frame = loans()
+    model = hk.HeckmanRegressor(["branch"], learner="linear", verbose=True)
+    model.fit(frame.drop(columns="repaid"), frame["repaid"])
+    assert capsys.readouterr().err.startswith("heckesel: learning the outcome of ")
+    model.set_params(verbose=False).fit(frame.drop(columns="repaid"), frame["repaid"])
+    assert capsys.readouterr().err == ""
+
+
+def test_the_methods_of_the_shell_are_those_of_python():
+    from heckesel import classifier, deep_regressor, regressor
+    from heckesel.cli.fitting import CLASSIFIERS, METHODS
+
+    deep = {f"deep-{way}": ("DeepHeckmanRegressor", way) for way in deep_regressor.METHODS}
+    assert {way: ("HeckmanRegressor", way) for way in regressor.METHODS} | deep == METHODS
+    assert {*CLASSIFIERS} == {*classifier.METHODS}

@@ -22,7 +22,7 @@ def wages(tmp_path):
 
 def test_diagnose_names_the_scale_and_uses_it(wages, capsys):
     shown = run(capsys, "diagnose", wages, *ROLES, "--transform", "auto", "--json")
-    assert json.loads(shown.out)["evidence"]["scale"] == "log(wage)"
+    assert json.loads(shown.out)["identification"]["evidence"]["scale"] == "log(wage)"
     shown = run(capsys, "diagnose", wages, *ROLES, "--transform", "log")
     assert "\nScale: log(wage)\nIdentification: " in shown.out
     assert "Scale" not in run(capsys, "diagnose", wages, *ROLES).out

@@ -20,7 +20,6 @@ from heckesel.predictive import (
     predict_given_selection,
     predict_shape,
     predict_student,
-    predict_student_given_selection,
     transformed,
 )
 from heckesel.scales import TargetTransform, target_transform, transform_outcome
@@ -61,7 +60,7 @@ def selecteds(sign=1.0):
 
 
 def student_selected():
-    return predict_student_given_selection(MEAN, TAU2, SIGMA, RHO * SIGMA, INDEX, 9.0)
+    return predict_given_selection(MEAN, TAU2, SIGMA, RHO * SIGMA, INDEX, 9.0)
 
 
 LAWS = {

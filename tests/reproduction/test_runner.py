@@ -16,7 +16,7 @@ import pytest
 import heckesel as hk
 from heckesel.cli import run_command
 from reproduction import EXPERIMENTS
-from reproduction.command import AT_ONCE, overlapping, reproduce
+from reproduction.command import reproduce
 from reproduction.pages import check
 from reproduction.runner import failed, on_cluster, run
 
@@ -249,14 +249,3 @@ def test_a_chunk_whose_workers_all_die_is_not_recorded_and_stops_no_other(tmp_pa
     run("small", tmp_path, report=said.append)
     assert [line.split(":")[0] for line in said] == ["small chunk 2", "small chunk 3"]  # 3 failed
     assert bytes_of(tmp_path) == whole
-
-
-def test_after_a_failure_no_further_experiment_begins():
-    seen = []
-
-    def fail():
-        raise hk.HeckeselError("3 of 12 cells of small failed")
-
-    with pytest.raises(hk.HeckeselError, match="3 of 12"):
-        overlapping([fail, *(partial(seen.append, number) for number in range(1, 9))])
-    assert sorted(seen) == list(range(1, AT_ONCE))  # those begun before it was known

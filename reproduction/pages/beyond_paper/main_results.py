@@ -2,11 +2,10 @@
 
 from reproduction.pages.beyond_paper import markdown as md
 from reproduction.pages.beyond_paper import x1_page, x4_page, x5_page, x6_page
-from reproduction.pages.beyond_paper.targets import TargetRow
 from reproduction.pages.rows import Results
 
 HEADER = ("data", "method", "target", "measured", "result")
-# Data -> the chapter and the targets of a method that are shown, by how they begin.
+# Data -> the module and the targets of a method that are shown, by how they begin.
 ROWS = {
     "16 real sources with a known truth": (
         x6_page,
@@ -37,9 +36,9 @@ def lines(results: Results) -> list[list[str]]:
     found = []
     for data, (page, method, wanted) in ROWS.items():
         rows = [row for row in page.targets(results) if row.method == method]
-        found += [_line(data, next(r for r in rows if r.target.startswith(w))) for w in wanted]
+        for begins in wanted:
+            row = next(row for row in rows if row.target.startswith(begins))
+            found.append(
+                [data, *(getattr(row, f) for f in ("method", "target", "measured", "verdict"))]
+            )
     return found
-
-
-def _line(data: str, row: TargetRow) -> list[str]:
-    return [data, row.method, row.target, row.measured, row.verdict]

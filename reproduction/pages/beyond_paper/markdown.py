@@ -9,8 +9,6 @@ from heckesel.errors import DataError
 from reproduction.pages.macros import fixed
 from reproduction.pages.rows import Row, over_seeds
 
-NO_ROWS = "no rows"
-
 
 @dataclass(frozen=True)
 class NumberFormat:
@@ -38,19 +36,9 @@ def seed_values(rows: Sequence[Row], metric: str, **cell) -> np.ndarray:
 def mean_and_sd(values: np.ndarray, form: NumberFormat = NUMBER) -> str:
     """Mean ± standard deviation over seeds (divisor n)."""
     if len(values) == 0:
-        return NO_ROWS
+        return ""
     mean, sd = form.value(float(values.mean())), form.value(float(values.std()))
     return f"{mean.removesuffix(' %')} ± {sd}"
-
-
-def mean_of(values: np.ndarray, form: NumberFormat = NUMBER) -> str:
-    """The mean, or an empty string where there are no values."""
-    return form.value(float(values.mean())) if len(values) else ""
-
-
-def mean_absolute(values: np.ndarray) -> str:
-    """The mean of |value| over seeds, where signs do not cancel."""
-    return mean_of(np.abs(values))
 
 
 def decimal(value: float) -> str:

@@ -12,21 +12,6 @@ MET, MISSED, NOT_RUN = "met", "missed", "not run"
 
 
 @dataclass(frozen=True)
-class Requirement:
-    """Values over seeds, and the bounds of their statistic.
-
-    label : distinguishes this requirement from others of the same target
-    note : written behind the numbers
-    """
-
-    values: np.ndarray
-    low: float = -inf
-    high: float = inf
-    label: str = ""
-    note: str = ""
-
-
-@dataclass(frozen=True)
 class TargetRow:
     """One row of the table of targets."""
 
@@ -41,60 +26,22 @@ class TargetRow:
         return MISSED if self.verdict.startswith(MISSED) else self.verdict
 
 
-def target_row(
-    target: str, method: str, *requirements, form=md.NUMBER, statistic=np.mean, absolute=False
-) -> TargetRow:
-    """Met if the statistic of every requirement lies within its bounds, ends included.
+def number_row(says: str, method: str, value, low=-inf, high=inf, form=md.NUMBER, measured=""):
+    """One number with its bounds, ends included, or several with bounds in the same order.
 
-    requirements : each a `Requirement`
-    absolute : compare the absolute value of the statistic
+    measured : how the numbers are shown, if not as they are
     """
-    label = LABELS.get(method, method)
-    if any(len(each.values) == 0 for each in requirements):
-        return TargetRow(target, label, "", NOT_RUN)
-    excess, measured = -inf, []
-    for each in requirements:
-        value = float(statistic(each.values))
-        value = abs(value) if absolute else value
-        excess = max(excess, each.low - value, value - each.high)
-        measured.append(f"{each.label} {md.mean_and_sd(each.values, form)}{each.note}".lstrip())
-    verdict = MET if excess <= 0 else f"{MISSED} by {form.distance(excess)}"
-    return TargetRow(target, label, "; ".join(measured), verdict)
-
-
-def number_row(
-    says: str, method: str, value, low=-np.inf, high=np.inf, form=md.NUMBER
-) -> TargetRow:
-    """One number with its bounds, or several with bounds in the same order."""
-    value = np.atleast_1d(value).astype(float)
-    if np.isnan(value).any():
-        return TargetRow(says, method, "", NOT_RUN)
+    value, label = np.atleast_1d(value).astype(float), LABELS.get(method, method)
+    if np.isnan(value).any() or np.isnan([*np.atleast_1d(low), *np.atleast_1d(high)]).any():
+        return TargetRow(says, label, "", NOT_RUN)
     excess = float(np.max(np.maximum(np.subtract(low, value), np.subtract(value, high))))
     verdict = MET if excess <= 0 else f"{MISSED} by {form.distance(excess)}"
-    return TargetRow(says, method, "; ".join(map(form.value, value)), verdict)
+    return TargetRow(says, label, measured or "; ".join(map(form.value, value)), verdict)
 
 
-def coverage_target(
-    where: str, method: str, values: np.ndarray, low: float, high=inf, *, region="", note=""
-) -> TargetRow:
-    """Coverage between two shares, or above one."""
-    wanted = f"≥ {100 * low:.0f} %" if high == inf else f"{100 * low:.0f}–{100 * high:.0f} %"
-    wanted += f", {region}" if region else ""
-    requirement = Requirement(values, low, high, note=note)
-    return target_row(f"{where}: coverage {wanted}", method, requirement, form=md.PERCENT)
-
-
-def bias_target(where: str, method: str, values: np.ndarray, limit: float) -> TargetRow:
-    """Absolute value of the mean bias at most `limit`."""
-    note = f", mean of \\|bias\\| over seeds {md.mean_absolute(values)}"
-    requirement = Requirement(values, high=limit, note=note)
-    says = f"{where}: \\|bias\\| ≤ {md.decimal(limit)}"
-    return target_row(says, method, requirement, absolute=True)
-
-
-def not_above(values: np.ndarray, theirs: np.ndarray, *, name: str, label: str = "") -> Requirement:
-    """At most the mean of another method's values, which is shown; not run without them."""
-    if len(theirs) == 0:
-        return Requirement(theirs, label=label)
-    limit = float(theirs.mean())
-    return Requirement(values, high=limit, label=label, note=f" ({name} {md.NUMBER.value(limit)})")
+def seeds_row(
+    says: str, method: str, values, low=-inf, high=inf, form=md.NUMBER, statistic=np.mean
+):
+    """A statistic over seeds or regimes, shown as their mean ± standard deviation."""
+    value = statistic(values) if len(values) else np.nan
+    return number_row(says, method, value, low, high, form, md.mean_and_sd(values, form))

@@ -45,7 +45,6 @@ from heckesel.predictive import (
     predict_given_selection,
     predict_shape,
     predict_student,
-    predict_student_given_selection,
 )
 from heckesel.scales import TargetTransform
 from heckesel.tables.frames import numbers_of, row_labels
@@ -193,9 +192,7 @@ def predict(fit, x, w, target: str, scale=None) -> Predictive:
             "fit method='ml', or predict the population"
         )
     given = location, epistemic, sigma, sign * fit.rho * sigma, index
-    if fit.errors == "t":
-        return predict_student_given_selection(*given, fit.df)
-    return predict_given_selection(*given)
+    return predict_given_selection(*given, fit.df if fit.errors == "t" else np.inf)
 
 
 def mean_and_gradient_of_y(fit, transform: TargetTransform, x, w, target: str, scale=None):

@@ -51,9 +51,9 @@ from heckesel.predictive import (
     mix_predictives,
     mixed_given_selection,
     mixed_normal,
+    predict_given_selection,
     predict_shape,
     predict_student,
-    predict_student_given_selection,
 )
 from heckesel.scales import TargetTransform
 
@@ -390,7 +390,7 @@ class SplineProfile:
                 own = predict_student(f[i], doubt[i], sigma[i], float(np.exp(points.extra[i, 0])))
             else:
                 covariance, df = np.tanh(a) * sigma[i], float(np.exp(points.extra[i, 0]))
-                own = predict_student_given_selection(f[i], doubt[i], sigma[i], covariance, at, df)
+                own = predict_given_selection(f[i], doubt[i], sigma[i], covariance, at, df)
             parts.append(own)
         log_weight = np.broadcast_to(np.log(points.weight)[:, None], f.shape)
         if index is not None:

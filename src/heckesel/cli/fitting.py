@@ -15,9 +15,8 @@ from heckesel.cli.data import (
     training_data,
 )
 from heckesel.cli.terminal import notes, say, stage
-from heckesel.device import check_device
 from heckesel.display import plain
-from heckesel.errors import DataError, HeckeselError, cannot_import, imported
+from heckesel.errors import DataError, HeckeselError, cannot_import, check_device, imported
 
 # name in the shell -> class and its `method`
 METHODS = {
@@ -128,13 +127,17 @@ def fit(out, report, method, as_json, **given):
     if as_json:
         say(json.dumps(summary, indent=1))
         return
-    shown = [f"{name} = {summary[name]:.4g}" for name in ("rho", "sigma") if summary[name]]
     if rule is not None:
         say(rule)
-    say(
-        f"Method {method}: {len(s):,} rows, {s.sum():,} of them with {data.y.name}; "
-        f"{len(data.X.columns)} columns; {', '.join(shown)}"
-    )
+    facts = [
+        f"Method {method}: {len(s):,} rows, {s.sum():,} of them with {data.y.name}",
+        f"{len(data.X.columns)} columns",
+        *(f"{name} = {summary[name]:.4g}" for name in ("rho", "sigma") if summary[name]),
+    ]
+    if hasattr(model, "rho_interval_"):
+        low, high = model.rho_interval_
+        facts[-1] += f", 90 % interval {low:.2f} to {high:.2f}"
+    say("; ".join(facts))
     if summary["scale"] != data.y.name:
         say(
             f"Coefficients, rho and sigma are on the scale {summary['scale']}; predictions are on "
@@ -166,23 +169,29 @@ def diagnose(as_json, **given):
     heckesel diagnose loans.csv --outcome repaid --instruments branch --json
     """
     import heckesel as hk
+    from heckesel.verdict.identify import REJECTED
 
     options = _options(given)
     data, rule = _read(given, [])
     columns = {"instruments": data.instruments or None, **data.sides}
+    tests = None
     with notes(said=(*_said(), "column ")):
-        with stage("checking identification"):
-            verdict = verdict_of(data, options["target_transform"])
         with stage("reading the columns"):
             report = hk.column_report(data.X, data.codes, **columns)
-        validity = None
+        with stage("judging the instruments"):
+            verdict = verdict_of(data, options["target_transform"])
         if data.instruments:
             with stage("testing the instruments"):
-                validity = hk.test_instruments(data.X, data.codes, **columns, **data.problems)
+                # at the level of the verdict, so that the two cannot disagree
+                given = {**columns, **data.problems, "level": REJECTED}
+                tests = hk.test_instruments(data.X, data.codes, **given)
     if as_json:
-        tested = {} if validity is None else {"validity": validity.to_dict()}
-        entries = {"columns": [asdict(entry) for entry in report.entries]}
-        say(json.dumps(verdict.to_dict() | tested | plain(entries), indent=1))
+        found = {"identification": verdict.to_dict()}
+        if tests is not None:
+            listed = tests.to_dict()
+            found["tests"] = {"conclusion": listed.pop("verdict"), **listed}
+        columns = plain([asdict(each) for each in report.entries])
+        say(json.dumps(found | {"columns": columns}, indent=1))
         return
     if rule is not None:
         say(rule)
@@ -192,9 +201,9 @@ def diagnose(as_json, **given):
     say(f"Identification: {verdict}")
     for line in verdict.evidence_lines():
         say(f"  {line}")
-    if validity is not None:
-        say(f"Validity of the instruments: {validity.verdict}: {validity.sentence}")
-        for line in validity.details():
+    if tests is not None:
+        say(f"Tests of a direct effect of the instruments: {tests.sentence}")
+        for line in tests.details():
             say(f"  {line}")
 
 
@@ -224,6 +233,7 @@ def compare(methods, splits, as_json, **given):
     import warnings
 
     from heckesel.estimators.compare_models import compare_models
+    from heckesel.io import unannounced
 
     known = METHODS | BASELINES
     names = [] if methods is None else [name.strip() for name in methods.split(",")]
@@ -241,7 +251,7 @@ def compare(methods, splits, as_json, **given):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # every fold would repeat them, and the verdict is printed
         verdict = verdict_of(data, options["target_transform"])
-        with stage("comparing") as update:
+        with stage("comparing") as update, unannounced():
             folds = {"splits": splits, "seed": options["random_state"], "score_name": score}
             rows = compare_models(
                 compared, data.X, data.codes, **data.sides, **folds, progress=update
@@ -298,13 +308,13 @@ def make_model(method: str, data: TrainingData, options: dict):
 
 
 def verdict_of(data: TrainingData, transform: str | None):
-    """The `Identification` of the data; for two classes that of a linear probit with selection."""
+    """The verdict that a fit with the default method has."""
     import heckesel as hk
 
     if data.classes is None:
         columns = {"instruments": data.instruments or None, **data.problems, **data.sides}
         return hk.identify(data.X, data.y, target_transform=transform, **columns)
-    model = make_model("ml", data, {"target_transform": transform})
+    model = make_model("auto", data, {"target_transform": transform})
     return model.fit(data.X, data.y, **data.sides).identification_
 
 

@@ -4,6 +4,7 @@ import io
 import os
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -12,6 +13,7 @@ from functools import partial
 import click
 
 from heckesel.errors import IdentificationWarning, printable
+from heckesel.io import LISTENER
 
 SHOW_AFTER = 1.0  # seconds
 QUIET = "heckesel.quiet"  # of the context of a command
@@ -62,33 +64,82 @@ def is_quiet() -> bool:
 
 @contextmanager
 def stage(label: str, *, bar: bool = True) -> Iterator[Callable[[int, int], None]]:
-    """Show what takes more than a second: a progress bar on a terminal, elsewhere a line on stderr.
+    """Show work that takes more than a second, and its parts as they are announced: a bar on a
+    terminal, elsewhere a line on stderr for each, with the time that is left if it is known.
 
     It yields a function (done, total). bar : False if the work shows a bar itself
     """
-    update, stop = lambda done, total: None, lambda: None
     if is_quiet() or (sys.stderr.isatty() and not bar):
-        yield update
+        yield lambda done, total: None
         return
-    if sys.stderr.isatty():
-        from rich.console import Console
-        from rich.progress import Progress
-
-        shown = Progress(console=Console(stderr=True), transient=True)
-        task = shown.add_task(label, total=None)
-        update = lambda done, total: shown.update(task, completed=done, total=total)  # noqa: E731
-        start, stop = shown.start, shown.stop
-    else:
-        start = partial(say, f"{label} ...", err=True)
-    timer = threading.Timer(SHOW_AFTER, start)
-    timer.daemon = True
-    timer.start()
+    shown: _Bar | _Lines = _Bar(label) if sys.stderr.isatty() else _Lines(label)
+    before = LISTENER.set(shown.work)
     try:
-        yield update
+        yield partial(shown.work, "")
     finally:
-        timer.cancel()
-        timer.join()
-        stop()
+        LISTENER.reset(before)
+        shown.stop()
+
+
+class _Lines:
+    """A line for each part of a stage, once it has taken a second."""
+
+    def __init__(self, label: str):
+        self.label, self.part, self.done, self.total = label, "", 0, 0
+        self.start()
+
+    def start(self) -> None:
+        self.began = time.monotonic()
+        self.timer = threading.Timer(SHOW_AFTER, self.show)
+        self.timer.daemon = True
+        self.timer.start()
+
+    def stop(self) -> None:
+        self.timer.cancel()
+        self.timer.join()
+
+    def work(self, part: str, done: int, total: int) -> None:
+        if part != self.part:
+            self.stop()
+            self.part = part
+            self.start()
+        self.done, self.total = done, total
+
+    def show(self) -> None:
+        text = f"{self.label}: {self.part}" if self.part else self.label
+        if self.total > 1:
+            text += f", {self.done} of {self.total}"
+        if self.done:
+            left = (time.monotonic() - self.began) * (self.total / self.done - 1)
+            text += f", about {left:.0f} s left"
+        say(f"{text} ...", err=True)
+
+
+class _Bar:
+    """A bar, from the first second on, with the part of a stage, counts and the time left."""
+
+    def __init__(self, label: str):
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+        columns = "{task.description}", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+        self.bar = Progress(*columns, console=Console(stderr=True), transient=True)
+        self.label, self.part = label, ""
+        self.task = self.bar.add_task(label, total=None)
+        self.timer = threading.Timer(SHOW_AFTER, self.bar.start)
+        self.timer.daemon = True
+        self.timer.start()
+
+    def stop(self) -> None:
+        self.timer.cancel()
+        self.timer.join()
+        self.bar.stop()
+
+    def work(self, part: str, done: int, total: int) -> None:
+        if part != self.part:
+            self.part = part
+            self.bar.reset(self.task, description=f"{self.label}: {part}", total=None)
+        self.bar.update(self.task, completed=done, total=total or None)
 
 
 def note(text: str) -> None:

@@ -13,7 +13,8 @@ unselected :math:`m_0(x)`, :math:`h_0`     :math:`c_0(x)`, :math:`\delta(-q)`
 and the prediction is :math:`g(x) + \theta\,(\text{mean of } u - m(x))` with the variance
 :math:`\sigma^2(1 - \rho^2 c)`, in the normal reading. In the flat one it is g(x) + beta for the
 unselected, :math:`g + \beta(1 - \bar p)` for the population and
-:math:`g + \beta(1 - \bar p/p)` for the selected.
+:math:`g + \beta(1 - \bar p/p)` for the selected. Both theta and beta are multiplied by what a unit
+of u moves at x, `Law.local_sd`; two classes move along the probit of their probability.
 """
 
 from __future__ import annotations
@@ -50,15 +51,15 @@ class Corrected:
         selected_mean = members.mean(axis=0)
         epistemic = (len(members) - 1) * members.var(axis=0)
         noise = self.law.noise(x)
-        mean = selected_mean
+        mean = self.law.inside(selected_mean)
         if self.selection is not None:
             assert self.rho is not None
-            normal, flat, removed, removed_1 = self.shift(x, w, target)
+            normal, flat, removed, removed_1 = self.shift(x, w, target, selected_mean)
             move, doubt = self.rho.moments(normal, flat)
-            mean, epistemic = mean + move, epistemic + doubt
+            mean, slope = self.law.moved(selected_mean, move)
+            epistemic = slope**2 * (epistemic + doubt)
             squared = self.rho.rho_squared
             noise = noise * (1 - squared * removed) / (1 - squared * removed_1)
-        mean = self.law.inside(mean)
         std = np.sqrt(epistemic + noise)
         distribution = self.law.distribution(selected_mean, mean, np.maximum(std, 1e-12))
         return Predictive(mean, epistemic, noise, distribution)
@@ -73,9 +74,18 @@ class Corrected:
         inside[self.places] = True
         return w[:, ~inside], w[:, inside]
 
-    def shift(self, x, w, target: str):
+    def shift(self, x, w, target: str, selected_mean):
         """Coefficients (m,) of theta and of beta, and the variance of u that the target and
-        selection remove, per rho^2."""
+        selection remove, per rho^2.
+
+        selected_mean : (m,) g(x)
+        """
+        normal, flat, removed, removed_1 = self._errors(x, w, target)
+        here = self.law.local_sd(selected_mean)
+        return here * normal, here * flat, removed, removed_1
+
+    def _errors(self, x, w, target: str):
+        """The same of the errors in units of their standard deviation."""
         assert self.selection is not None
         mean_p, mean_phi, _, mean_q_phi = self.selection.averages(x)
         mean_p = np.maximum(mean_p, 1e-300)
@@ -103,10 +113,10 @@ class Corrected:
         parts, normal, flat = [(1.0, 0.0, 0.0)], 0.0, 0.0
         if self.selection is not None:
             assert self.rho is not None
-            normal, flat, _, _ = self.shift(x, w, target)
+            normal, flat, _, _ = self.shift(x, w, target, members.mean(axis=0))
             parts = self.rho.components()
         for weight, theta, beta in parts:
-            mean = self.law.inside(members + normal * theta + flat * beta)
+            mean, _ = self.law.moved(members, normal * theta + flat * beta)
             if transform is not None:
                 mean = transform.inverse(mean)
             yield ComponentMean(

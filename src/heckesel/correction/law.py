@@ -9,7 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
+from heckesel.correction.selection import density
 from heckesel.learners.splines import FoldedRows, RidgeMembers
 
 FEW_VALUES = 12  # up to which an outcome is tilted
@@ -35,6 +37,7 @@ class Law:
     residual : (levels,) quantiles of the standardised residual
     spread : log variance of the residual given x, or None if it is constant
     variance : of the residual; low, high : ends of the support, which may be infinite
+    root_density : of two values: root mean square of phi at the probit of g
     """
 
     values: np.ndarray
@@ -46,6 +49,7 @@ class Law:
     variance: float
     low: float
     high: float
+    root_density: float = 1.0
 
     def noise(self, x) -> np.ndarray:
         """(m,) variance of the residual of a selected unit."""
@@ -59,6 +63,29 @@ class Law:
     def _limits(self):
         middle = np.log(self.variance) - self.spread_shift
         return middle - 4.0, middle + 4.0
+
+    def local_sd(self, selected_mean):
+        r"""(m,) what a unit of the selection error moves here, relative to its root mean square.
+
+        The same everywhere, but in a probit of two values :math:`\phi(\Phi^{-1}(g))`.
+        """
+        if len(self.values) != 2:
+            return np.ones(len(selected_mean))
+        return density(self._probit(selected_mean)) / self.root_density
+
+    def moved(self, selected_mean, move):
+        """(..., m) the means after a move, inside the support, and their slope in it.
+
+        The probability of the second of two values moves along its probit.
+        """
+        if len(self.values) != 2:
+            return self.inside(selected_mean + move), 1.0
+        probit, width = self._probit(selected_mean), self.high - self.low
+        after = probit + move / (width * density(probit))
+        return self.inside(self.low + width * ndtr(after)), density(after) / density(probit)
+
+    def _probit(self, mean):
+        return ndtri((self.inside(mean) - self.low) / (self.high - self.low))
 
     def inside(self, mean):
         """The means, moved inside the support."""
@@ -90,7 +117,11 @@ def fit_law(rows: FoldedRows, y, held_out) -> Law:
     nothing = np.zeros(0)
     if len(values):
         nodes, base = _base(y, held_out, weight, values)
-        return Law(values, nodes, base, nothing, None, 0.0, variance, low, high)
+        law = Law(values, nodes, base, nothing, None, 0.0, variance, low, high)
+        if len(values) != 2:
+            return law
+        squares = np.average(law.local_sd(held_out) ** 2, weights=weight)
+        return replace(law, root_density=float(np.sqrt(squares)))
     spread, shift, scale = _spread(rows, r, variance)
     e = r / np.sqrt(scale)
     order = np.argsort(e)

@@ -16,10 +16,10 @@ from scipy.stats import t as student
 
 from heckesel.errors import DataError
 
-SPIKE = 0.069  # s
-SLAB, SLAB_SHARE = 0.358, 0.063  # S and omega
-EXTRAPOLATION = 0.092  # sd of rho among the unselected around that at the margin of the instrument
-NORMAL_SHARE = 0.455  # prior probability of the normal reading against the flat one
+SPIKE = 0.071  # s
+SLAB, SLAB_SHARE = 0.352, 0.056  # S and omega
+EXTRAPOLATION = 0.075  # sd of rho among the unselected around that at the margin of the instrument
+NORMAL_SHARE = 0.461  # prior probability of the normal reading against the flat one
 RHO = np.linspace(-0.985, 0.985, 395)
 
 

@@ -20,9 +20,10 @@ from scipy.special import log_ndtr
 from scipy.stats import chi2
 
 from heckesel.correction.prior import RHO, RhoPrior
-from heckesel.correction.selection import MOST_ARMS, cluster_sums, mills
+from heckesel.correction.selection import MOST_ARMS, cluster_sums, mills, scaled_gram
 
 DISTINCT = 0.005  # share of the second contrast that the first leaves, to tell the readings apart
+SPANNED = 1e-13  # eigenvalue, as a share of the largest, from which a direction of x counts
 LEAST = 1e-6  # share of the variation of h_1 or p that x must leave
 NORMAL, FLAT = 0, 1
 TAIL = [0.002, 0.005, 0.01, 0.015, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.15, 0.2, 0.3, 0.4]
@@ -101,51 +102,61 @@ def nothing_said(rms: float, curvature: float, contrast: float) -> Evidence:
 
 
 def what_the_instrument_says(
-    r, index, averages, columns, partial, weight, clusters, covariance, contrast, values: int
+    r, sd, index, averages, columns, partial, weight, clusters, covariance, contrast, values: int
 ) -> Evidence:
-    """r, index, weight : (n,) of the selected; averages : (4, n) over z; partial : (n, q) functions
-    of x that are partialled out; columns : (n, k) of the selection index with its covariance
-    (k, k); contrast : K; values : number of distinct values of z"""
+    """r, index, weight : (n,) of the selected; sd : (n,) of r relative to its root mean square, by
+    which theta and beta are multiplied; averages : (4, n) over z; partial : (n, q) functions of x
+    that are partialled out; columns : (n, k) of the selection index with its covariance (k, k);
+    contrast : K; values : number of distinct values of z"""
     mean_p, mean_phi, mean_p2, mean_q_phi = averages
     p, h1 = np.exp(log_ndtr(index)), mills(index)
     m = mean_phi / mean_p
     rms = float(np.sqrt(np.average(r**2, weights=weight)))
-    curvature = float(np.clip(np.average(m**2 + mean_q_phi / mean_p, weights=weight), 0.0, 0.95))
+    removed = np.average(m**2 + mean_q_phi / mean_p, weights=weight * sd**2)
+    curvature = float(np.clip(removed, 0.0, 0.95))
     nothing = nothing_said(rms, curvature, contrast)
     if values < 2 or not np.isfinite(covariance).all():
         return nothing
     root = np.sqrt(weight)
-    space, _ = np.linalg.qr(root[:, None] * partial)
+    sizes, directions = np.linalg.eigh(scaled_gram(partial, root))
+    used = sizes > SPANNED * sizes[-1]
+    whiten = directions[:, used] / np.sqrt(sizes[used])  # partial @ whiten is orthonormal
 
     def rest(v):
-        v = (root * v.T).T
-        return v - space @ (space.T @ v)
+        for _ in range(2):  # the second time removes what rounding left
+            v = v - partial @ (whiten @ (whiten.T @ (partial.T @ (weight[:, None] * v))))
+        return root[:, None] * v
 
     by_p = p - mean_p2 / mean_p  # what p adds to x among the selected
-    contrasts = rest(np.column_stack([h1 - m, by_p]))  # (n, 2)
-    variation = np.sum(contrasts**2, axis=0) / np.array([weight @ h1**2, weight @ p**2])
-    if variation.min() < LEAST or len(r) <= space.shape[1] + 3:
+    moved = sd[:, None] * np.column_stack([h1 - m, by_p, 1 - mean_p / p, (p - mean_p) ** 2])
+    free = rest(np.column_stack([moved, r]))
+    contrasts, e = free[:, :2], free[:, 4]
+    variation = np.sum(contrasts**2, axis=0) / np.array(
+        [weight @ (sd * h1) ** 2, weight @ (sd * p) ** 2]
+    )
+    if variation.min() < LEAST or len(r) <= used.sum() + 3:
         return nothing
     i = (contrasts / np.sqrt(np.mean(contrasts**2, axis=0)))[:, :1]
     if values > MOST_ARMS:
         other = contrasts[:, 1] - i[:, 0] * (i[:, 0] @ contrasts[:, 1]) / (i[:, 0] @ i[:, 0])
         if other @ other > DISTINCT * (contrasts[:, 1] @ contrasts[:, 1]):
             i = np.column_stack([i, other / np.sqrt(np.mean(other**2))])
-    regressors = np.column_stack([contrasts[:, 0], rest(1 - mean_p / p)])
-    slope = rest(-(h1 * (h1 + index))[:, None] * columns)  # of h1 in the coefficients of the index
-    e, b = rest(r), regressors.T @ i
+    regressors = free[:, [0, 2]]
+    slope = -root * sd * h1 * (h1 + index)  # times columns: of h1 in the coefficients of the index
+    shared = whiten.T @ scaled_gram(partial, root, columns, slope)
+    b = regressors.T @ i
     # The regressor is estimated, too: without the square of its error, which is in both factors,
     # the slope is not attenuated.
-    twice = np.sum((slope @ covariance) * slope)
+    twice = np.sum((scaled_gram(columns, slope) - shared.T @ shared) * covariance)
     b[NORMAL, 0] -= twice / np.sqrt(np.mean(contrasts[:, 0] ** 2))
     if b[NORMAL, 0] <= 0:
         return nothing
-    projected = slope.T @ i
+    projected = columns.T @ (slope[:, None] * i)
     # In the flat reading the error of 1/p, which small p inflate, would explain any contrast.
     drift = np.stack([projected.T @ covariance @ projected, np.zeros((i.shape[1], i.shape[1]))])
     fitted, _ = np.linalg.qr(regressors)
     # HC3: a row of high leverage pulls the fit towards itself, so that its residual is too small
-    leverage = np.sum(space**2, axis=1) + np.sum(fitted**2, axis=1)
+    leverage = weight * np.sum((partial @ whiten) ** 2, axis=1) + np.sum(fitted**2, axis=1)
     left = (e - fitted @ (fitted.T @ e)) / np.maximum(1 - leverage, 0.1)
     scores = cluster_sums(i * left[:, None], clusters)
     scores = scores[np.any(scores != 0, axis=1)] if clusters is not None else scores
@@ -153,7 +164,7 @@ def what_the_instrument_says(
     if count < 3:
         return nothing
     small = count / (count - 1)
-    bend = _bend(e, contrasts, rest((p - mean_p) ** 2), clusters) if values > 3 else np.nan
+    bend = _bend(e, contrasts, free[:, 3], clusters) if values > 3 else np.nan
     return Evidence(
         i.T @ e,
         b,

@@ -266,19 +266,21 @@ def _score_and_information(index, s):
 
 def _curvature(columns, weight, ridge):
     """The negative second derivative, a little more than that where it is singular."""
-    total = _gram(columns, np.sqrt(weight))
+    total = scaled_gram(columns, np.sqrt(weight))
     total[np.diag_indices_from(total)] += ridge + 1e-10 * np.diag(total) + 1e-12
     return total
 
 
-def _gram(columns, scale):
-    """(q, q) of the scaled columns, without a second copy of them."""
-    total = np.zeros((columns.shape[1], columns.shape[1]))
-    scaled = np.empty((min(BLOCK, len(columns)), columns.shape[1]))
+def scaled_gram(columns, scale, others=None, other_scale=None):
+    """(q, q) of the scaled columns, or (q, r) with others, without a second copy of them."""
+    width = columns.shape[1]
+    total = np.zeros((width, width if others is None else others.shape[1]))
+    scaled = np.empty((min(BLOCK, len(columns)), width))
     for start in range(0, len(columns), BLOCK):
-        block = columns[start : start + BLOCK]
-        part = np.multiply(block, scale[start : start + BLOCK, None], out=scaled[: len(block)])
-        total += part.T @ part
+        rows = slice(start, start + BLOCK)
+        part = np.multiply(columns[rows], scale[rows, None], out=scaled[: len(scale[rows])])
+        other = part if others is None else others[rows] * other_scale[rows, None]
+        total += part.T @ other
     return total
 
 
@@ -286,7 +288,7 @@ def _sandwich(columns, s, weight, ridge, coef, clusters):
     score, information = _score_and_information(columns @ coef, s)
     factor = cho_factor(_curvature(columns, weight * information, ridge))
     if clusters is None:
-        middle = _gram(columns, weight * score)
+        middle = scaled_gram(columns, weight * score)
     else:
         scores = cluster_sums(columns * (weight * score)[:, None], clusters)
         middle = scores.T @ scores

@@ -22,8 +22,7 @@ from scipy.special import expit
 
 from heckesel.data import DataScale, SelectionData
 from heckesel.deep.losses import Loss
-from heckesel.device import check_device
-from heckesel.errors import DataError, is_one_of, is_whole
+from heckesel.errors import DataError, check_device, is_one_of, is_whole
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 NOISES, TAILS = ("constant", "varying", "auto"), ("normal", "auto")

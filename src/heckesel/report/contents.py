@@ -14,16 +14,16 @@ import pandas as pd
 from sklearn.base import clone
 
 from heckesel import __version__
+from heckesel.diagnose import placebo, test_instruments
 from heckesel.display import number, p_text
 from heckesel.errors import DataError
-from heckesel.estimators.identify import test_instruments
-from heckesel.hidden_columns import placebo
+from heckesel.io import announce, unannounced
 from heckesel.margins import frame_of_rows
 from heckesel.metrics import AGAINST_BELOW, WELL_FROM, regions
 from heckesel.plots import group_averages, observed_values, outcome_of, selection_probability
 from heckesel.tables.fit_input import split_groups
 from heckesel.verdict.bounds import bounds
-from heckesel.verdict.identify import NOTHING_TO_CORRECT, TONES
+from heckesel.verdict.identify import NOTHING_TO_CORRECT, REJECTED, TONES
 from heckesel.verdict.sensitivity import MOST_ROWS, sensitivity
 
 LEVEL = 0.9
@@ -113,19 +113,22 @@ def report_contents(
     with warnings.catch_warnings():  # those of the fit, again
         warnings.simplefilter("ignore")
         if corrects:
+            announce("means of both models")
             naive = baseline or _naive(model, frame, y, s, sides)
             means = _three_means(model, naive, frame, s)
             usable = TONES[verdict.verdict] != "bad"
             tables["means"] = _table_of_means(means, digits, usable=usable)
             tables["changes"] = _changes(model, naive, frame, digits, usable=usable)
             sentences["means"] = _headline(means, outcome_of(model), digits, usable=usable)
+            announce("tests of the instruments")
             validity = _validity(model, frame, values, s, sides)
             tables["bounds"] = _bounds(values, s, name, event, digits, sides)
             if has_posterior(model):
+                announce("several priors of rho, and hidden columns")
                 given = {"y": y, "selected": selected, "level": LEVEL, "rho": [0.0]}
                 priors = sensitivity(model, frame, **given)
                 tables["sensitivity"] = _priors(priors, digits, len(frame))
-                sentences["sensitivity"] = number(priors.sentence)
+                sentences["sensitivity"] = _turn(priors, digits)
                 tables["placebo"], sentences["placebo"] = _placebo(model, frame, values, s, sides)
             elif not event and (curves := _sensitivity(model, frame)) is not None:
                 tables["sensitivity"] = _scenarios(curves, digits)
@@ -163,7 +166,7 @@ def _rows_of_fit(model, *, weighted: bool) -> int | None:
 
 def has_posterior(model) -> bool:
     """Whether rho has a posterior: prior times what the instrument says."""
-    return hasattr(getattr(corrected_of(model), "rho", None), "interval")
+    return hasattr(getattr(corrected_of(model), "rho", None), "rho_interval")
 
 
 def corrected_of(model):
@@ -287,7 +290,9 @@ def _validity(model, frame, values, s, sides) -> tuple[str, ...]:
     if not model.columns_.instruments:
         return ()
     try:
-        found = test_instruments(frame, np.where(s, values, np.nan), **given | sides)
+        y = np.where(s, values, np.nan)
+        # at the level of the verdict, so that the two cannot disagree
+        found = test_instruments(frame, y, level=REJECTED, **given | sides)
     except DataError:  # such as too few rows
         return ()
     said = f"tests of a direct effect on the outcome: {found.sentence.rstrip('.')}"
@@ -299,14 +304,12 @@ def _placebo(model, frame, values, s, sides) -> tuple[Table | None, str]:
     correlated with it."""
     columns = model.columns_
     everything = pd.DataFrame(columns.w(frame), columns=list(columns.w_names))
-    whole = [step.name for step in columns.steps if not (step.is_category or step.instrument)]
     names = [
-        name
-        for name in everything.columns
-        if name in whole
-        and name in frame
-        and everything[name].nunique() > 1
-        and frame[name].notna().all()
+        step.name
+        for step, filled in columns.read(frame, columns.steps)
+        if not (step.is_category or step.instrument or filled.absent.any())
+        and step.name in frame
+        and everything[step.name].nunique() > 1
     ]
     instruments = [name for name in columns.w_names if name not in columns.x_names]
     if not (names and instruments and everything.shape[1] > len(instruments) + 1):
@@ -317,13 +320,13 @@ def _placebo(model, frame, values, s, sides) -> tuple[Table | None, str]:
     groups = None if sides["groups"] is None else np.unique(sides["groups"][rows], False, True)[1]
     given = {"selected": s[rows], "groups": groups, "learner": "linear", "cv": HIDDEN_FOLDS}
     try:
-        found = placebo(
-            everything.iloc[rows], instruments=instruments, columns=chosen, **given
-        ).table
+        with unannounced():
+            shown = everything.iloc[rows]
+            found = placebo(shown, instruments=instruments, columns=chosen, **given).table
     except DataError:  # such as too few selected rows
         return None, ""
     digits = _digits(2)
-    shown = [
+    lines = [
         (
             str(name),
             digits(row["naive"], signed=True),
@@ -339,12 +342,12 @@ def _placebo(model, frame, values, s, sides) -> tuple[Table | None, str]:
         "naive error",
         f"corrected error, {WIDE} interval",
         "interval contains 0",
-        "ρ that is exact",
+        "ρ that gives the truth",
     )
     closer = int((found["corrected"].abs() < found["naive"].abs()).sum())
     sample = "" if len(rows) == len(s) else f", {len(rows):,} of the {len(s):,} cases"
     of = f"{len(found)} of {len(names)} complete numeric columns"
-    return Table("Errors in standard deviations of the column", header, shown), (
+    return Table("Errors in standard deviations of the column", header, lines), (
         f"The corrected mean is closer to the truth than the naive mean for {closer} of "
         f"{len(found)} columns, and its interval contains the truth for {found['covers'].sum()} of "
         f"{len(found)}. Used were {of}, those most correlated with the outcome{sample}, and a "
@@ -397,6 +400,20 @@ def _priors(found, digits, cases: int) -> Table:
     if cases > MOST_ROWS:
         caption += f", over {MOST_ROWS:,} of the cases"
     return Table(caption, ("prior of ρ", "ρ", *means), rows)
+
+
+def _turn(found, digits) -> str:
+    """The prior at which the conclusion turns."""
+    what = f"The {WIDE} interval of the mean of all"
+    naive = f"the naive mean {digits(found.naive)}"
+    if not found.turns_at:
+        does = "contains" if found.turns_at is None else "excludes"
+        return f"{what} {does} {naive} under every prior of ρ."
+    return (
+        f"{what} excludes {naive} if the prior of ρ is a t distribution with 3 degrees of freedom "
+        f"and a scale of {significant(found.turns_at, 2)} or more; with a narrower one it contains "
+        "it."
+    )
 
 
 def _bounds(values, s, name, event: bool, digits, sides) -> Table | None:
@@ -471,8 +488,7 @@ def _columns(model, frame, s) -> Table:
             means = significant(values[s].mean(), 3), significant(values[~s].mean(), 3)
             kind = "number"
         role = both[step.instrument]
-        missing = f"{int(frame[name].isna().sum()) if name in frame else 0:,}"
-        rows.append((str(name), role, kind, missing, *means))
+        rows.append((str(name), role, kind, f"{int(filled.absent.sum()):,}", *means))
     header = ("column", "role", "kind", "missing", "mean, with outcome", "mean, without")
     return Table("Columns of the table", header, rows, words=("role", "kind"))
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from heckesel import plots
 from heckesel.display import number
 from heckesel.errors import DataError, imported
-from heckesel.io import check_output, write_atomically
+from heckesel.io import announce, check_output, write_atomically
 from heckesel.report.contents import LEVEL, WIDE, Contents, Table, report_contents, significant
 
 WIDTH = 5.0  # inches, 360 units of SVG: on a phone 400 pixels wide, about one pixel each
@@ -208,7 +208,8 @@ def figures_of(contents: Contents) -> dict[str, Figure]:
         ),
     }
     found = {}
-    for name, each in drawn.items():
+    for done, (name, each) in enumerate(drawn.items()):
+        announce("figures", done, len(drawn))
         with suppress(DataError):  # the model has no likelihood over rho, or no instruments
             found[name] = figure(name, *each)
     return found

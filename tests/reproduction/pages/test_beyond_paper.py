@@ -8,15 +8,14 @@ import numpy as np
 import pytest
 
 from reproduction import load
-from reproduction.pages.beyond_paper import all_targets, ours_md, x1_page, x4_page
+from reproduction.pages.beyond_paper import all_targets, ours_md, x1_page
 from reproduction.pages.beyond_paper.main_results import lines, main_results
 from reproduction.pages.beyond_paper.targets import (
     MET,
     MISSED,
     NOT_RUN,
-    Requirement,
-    not_above,
-    target_row,
+    number_row,
+    seeds_row,
 )
 from reproduction.pages.check import SPOT_CHECKS
 from reproduction.pages.figure_data import FROM_RESULTS
@@ -43,35 +42,24 @@ def changed(rows, metric, value, **cell):
 
 
 @pytest.mark.parametrize(
-    ("value", "verdict"),
+    ("values", "verdict"),
     [
-        (0.030, "met"),
-        (0.0301, "missed by less than 0.001"),
-        (0.039, "missed by 0.009"),
-        (np.nextafter(0.030, 1), "missed by less than 0.001"),
+        ([0.030], "met"),
+        ([0.0301], "missed by less than 0.001"),
+        ([0.0, 0.078], "missed by 0.009"),
+        ([np.nextafter(0.030, 1)], "missed by less than 0.001"),
+        ([], "not run"),
     ],
 )
-def test_a_limit_is_met_at_its_end_and_missed_beyond(value, verdict):
-    assert target_row("", METHOD, Requirement(np.array([value]), high=0.030)).verdict == verdict
+def test_the_mean_over_seeds_decides_and_a_limit_is_met_at_its_end(values, verdict):
+    row = seeds_row("", METHOD, np.array(values), high=0.030)
+    assert row.verdict == verdict
+    assert row.kind == verdict.partition(" by")[0]
 
 
-def test_the_mean_over_seeds_decides_and_one_bad_requirement_misses_the_target():
-    good, bad = (
-        Requirement(np.array([0.0, 0.04]), high=0.03),
-        Requirement(np.array([0.05, 0.03]), high=0.03),
-    )
-    assert target_row("", METHOD, good).verdict == MET
-    found = target_row("", METHOD, good, bad)
-    assert found.verdict == "missed by 0.010"
-    assert found.kind == MISSED
-
-
-def test_what_has_no_rows_is_not_run():
-    assert target_row("", METHOD, Requirement(np.array([]), high=1.0)).verdict == NOT_RUN
-    assert (
-        target_row("", METHOD, not_above(np.array([1.0]), np.array([]), name="other")).verdict
-        == NOT_RUN
-    )
+def test_one_bad_number_misses_a_target_and_an_unknown_limit_is_not_run():
+    assert number_row("", METHOD, (0.02, 0.04), high=(0.03, 0.03)).verdict == "missed by 0.010"
+    assert number_row("", METHOD, 0.02, high=np.nan).verdict == NOT_RUN
 
 
 def test_failed_cells_are_skipped():
@@ -157,6 +145,3 @@ def test_figures_and_page_show_the_same_numbers(results):
     assert data["coverage90"][METHOD]["mean"][-1] == pytest.approx(coverage.mean(), rel=1e-5)
     theirs = FROM_RESULTS["fig2"](results)["coverage_without"]["heckman_joint"]
     assert data["coverage90"]["heckman_joint"] == theirs
-    shown = FROM_RESULTS["x4"](results)["wine"]["heckman_two_step"]["ece_against"]
-    wine = x4_page.values(results, "wine", "heckman_two_step", "ece_against")
-    assert shown["mean"] == pytest.approx(wine.mean(), rel=1e-5)
