@@ -170,15 +170,6 @@ def test_zero_and_one_are_numbers_if_an_option_needs_numbers(data, tmp_path, cap
     assert shown.code == 2
 
 
-def test_a_report_is_written_for_two_classes(data, tmp_path, capsys):
-    page = tmp_path / "r.html"
-    typed = ["--method", "ml", "--kind", "classification", "--report", page]
-    shown = run(capsys, "fit", data, *ROLES, *typed, "--out", tmp_path / "m")
-    assert shown.code == 0
-    assert isinstance(hk.load(tmp_path / "m"), hk.HeckmanClassifier)
-    assert "probability of repaid = 1" in page.read_text(encoding="utf-8")
-
-
 def test_three_strings_are_refused_as_classes(tmp_path, capsys):
     frame = loans("a", "b")
     frame.loc[frame["repaid"].first_valid_index(), "repaid"] = "c"
