@@ -42,12 +42,36 @@ from heckesel.data import CONSTANT, SelectionData, kind_of_weights
 from heckesel.display import block, box, p_equation, plain
 from heckesel.errors import ColumnError, DataError, printable
 from heckesel.math.special import inverse_mills, mills_delta
+from heckesel.math.splines import spline_knots, spline_on, width_on
 from heckesel.verdict.identify import named_instruments
-from heckesel.verdict.strength import smooth_columns
 
+SMOOTH_KNOTS = (6, 4, 2, 1)  # interior knots; the first that rows and columns allow is used
+ROWS_PER_SMOOTH = 20  # selected rows needed for each column of the smooth outcome
+MOST_COLUMNS = 40  # of the smooth outcome: the cost grows with their square
 MOST_ROWS = 10_000
+SAMPLE_SEED = 20_790  # fixed, so that the same data always give the same verdict
 INDEPENDENT = 1e-7  # singular values below this share of the largest are rounding
 MOST_UNITS = 1e12  # whole weights that add up to more cannot count units
+
+
+def random_rows(count: int, most: int) -> np.ndarray:
+    """All of `count` rows, or a fixed random sample of `most`, in order."""
+    if count <= most:
+        return np.arange(count)
+    return np.sort(np.random.default_rng(SAMPLE_SEED).choice(count, most, replace=False))
+
+
+def smooth_columns(x: np.ndarray) -> np.ndarray:
+    """x and cubic splines of its columns, with as many knots as rows and columns allow."""
+    distinct = [np.unique(column) for column in x.T]
+    for count in SMOOTH_KNOTS:
+        knots = [spline_knots(values, count) for values in distinct]
+        width = x.shape[1] + sum(map(width_on, knots))
+        if width <= min(len(x) / ROWS_PER_SMOOTH, MOST_COLUMNS):
+            pairs = zip(knots, x.T, strict=True)
+            curves = [spline_on(on, column)[1] for on, column in pairs if on is not None]
+            return np.column_stack([x, *curves])
+    return x
 
 
 @dataclass(frozen=True)
