@@ -28,8 +28,7 @@ from heckesel.tables.formula import (
     side_column,
 )
 from heckesel.tables.frames import as_pandas
-from heckesel.verdict.fitted import identify_classes, identify_fit
-from heckesel.verdict.identify import CONTRADICTED, MOSTLY_PRIOR
+from heckesel.verdict.linear import identify_classes, identify_fit
 
 METHODS = ("ml", "two-step")
 ERRORS = tuple(ERROR_MODELS)
@@ -356,5 +355,5 @@ def warn_of_fit(fit, without_selection: str = "least squares") -> None:
             f"all {fit.data.n} rows have an outcome, so every unit was selected and there is "
             f"nothing to correct: this is {without_selection}"
         )
-    elif fit.identification.verdict in (MOSTLY_PRIOR, CONTRADICTED):
+    elif fit.identification.is_doubtful:
         warn_user(str(fit.identification))

@@ -35,7 +35,7 @@ def test_the_four_commands_from_a_table_to_predictions(data, model, tmp_path, ca
     first, *entries = shown.out.partition("\nIdentification: ")[0].splitlines()
     assert first.split() == ["column", "kind", "values", "missing", "action"]
     assert [entry.split()[0] for entry in entries] == ["income", "branch", "kind"]
-    assert "\nIdentification: supported by the instrument: branch affects" in shown.out
+    assert "\nIdentification: supported by the instrument: branch determines" in shown.out
     out = tmp_path / "predicted.csv"
     shown = run(capsys, "predict", model, data, "--target", "unselected", "--out", out)
     assert (shown.code, shown.err) == (0, "")
@@ -153,7 +153,7 @@ def test_compare_says_why_no_method_can_be_fitted(tmp_path, capsys):
     roles = [*ROLES, "--methods", "ml", "--splits", 2]
     assert run(capsys, "compare", tmp_path / "t.csv", *roles).code == 0
     shown = run(capsys, "compare", tmp_path / "t.csv", *roles, "--on-problem", "error")
-    assert shown.code == 2  # the verdict fails first, and says the same
+    assert shown.code == 1
     assert "linear combination" in shown.err
 
 

@@ -264,13 +264,13 @@ def test_notes(fit) -> list[str]:
         notes += _tests_of_errors(fit, lr=tests.get("LR") is not None and fit.n <= ALL_ROWS_UP_TO)
     if fit.inference == "profile":
         notes.append(
-            "The instruments, if any, are too weak for Wald inference: p-values and intervals "
-            "of the outcome equation come from the profile likelihood, not from std err."
+            "P-values and intervals of the outcome equation come from the profile likelihood, "
+            "which holds with any instrument, not from std err."
         )
     elif fit.method == "ml" and not fit.wald_holds:
         notes.append(
-            "The instruments, if any, are too weak for Wald inference: these intervals can be "
-            "far too narrow." + " The score test of rho = 0 is valid." * by_score
+            "These intervals assume strong instruments and can be far too narrow without."
+            + " The score test of rho = 0 is valid." * by_score
         )
     return notes
 

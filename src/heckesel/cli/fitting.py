@@ -308,13 +308,13 @@ def make_model(method: str, data: TrainingData, options: dict):
 
 
 def verdict_of(data: TrainingData, transform: str | None):
-    """The `Identification` of the data; for two classes that of a linear probit with selection."""
+    """The verdict that a fit with the default method has."""
     import heckesel as hk
 
     if data.classes is None:
         columns = {"instruments": data.instruments or None, **data.problems, **data.sides}
         return hk.identify(data.X, data.y, target_transform=transform, **columns)
-    model = make_model("ml", data, {"target_transform": transform})
+    model = make_model("auto", data, {"target_transform": transform})
     return model.fit(data.X, data.y, **data.sides).identification_
 
 

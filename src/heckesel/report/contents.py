@@ -14,10 +14,9 @@ import pandas as pd
 from sklearn.base import clone
 
 from heckesel import __version__
+from heckesel.diagnose import placebo, test_instruments
 from heckesel.display import number, p_text
 from heckesel.errors import DataError
-from heckesel.estimators.identify import test_instruments
-from heckesel.hidden_columns import placebo
 from heckesel.io import announce, unannounced
 from heckesel.margins import frame_of_rows
 from heckesel.metrics import AGAINST_BELOW, WELL_FROM, regions
@@ -188,7 +187,7 @@ def _naive(model, frame, y, s, sides):
     if has_posterior(model):  # its outcome model is that of the selected
         return _with(model, selection=None, rho=None)
     twin, chosen = clone(model), np.flatnonzero(s)
-    given = {"on_problem": "fix", "progress": False, "scale": None, "errors": "normal"}
+    given = {"on_problem": "fix", "verbose": False, "scale": None, "errors": "normal"}
     twin.set_params(**{name: given[name] for name in given if name in twin.get_params()})
     sides = {k: None if side is None else np.asarray(side)[chosen] for k, side in sides.items()}
     y = pd.Series(np.asarray(y)[chosen], name=model.outcome_name_)
@@ -496,10 +495,10 @@ def _columns(model, frame, s) -> Table:
 
 def _options(model) -> Table:
     """Those that differ from the defaults, and the method."""
-    usual = type(model)().get_params()
+    usual = type(model)().get_params(deep=False)
     shown = [
         (name, _shown(value))
-        for name, value in model.get_params().items()
+        for name, value in model.get_params(deep=False).items()
         if name in ("method", "learner") or _shown(value) != _shown(usual[name])
     ]
     caption = "Options of the model; all others have their defaults"
