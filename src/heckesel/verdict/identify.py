@@ -52,9 +52,9 @@ CONFIRM = (
 WAYS = {  # error model -> the option of hk.heckman
     "Student t": "errors='t'",
     "Shape": "errors='shape'",
-    "Gaussian, sigma(x)": "scale=",
-    "Student t, sigma(x)": "errors='t' with scale=",
-    "Shape, sigma(x)": "errors='shape' with scale=",
+    "Gaussian, sigma(x)": "scale='~ ...'",
+    "Student t, sigma(x)": "errors='t' and scale='~ ...'",
+    "Shape, sigma(x)": "errors='shape' and scale='~ ...'",
 }
 
 
