@@ -383,12 +383,11 @@ def _weakness(e: dict) -> tuple[str, str] | None:
         return f"there is no instrument, {form}{flat}", FIND_AN_INSTRUMENT
     named, one = named_instruments(e["instruments"])
     if "rho_error" not in e:
-        if learned:
-            return (
-                f"{named} {'does' if one else 'do'} not vary among comparable selected units, "
-                f"{nothing}",
-                f"{FIND_AN_INSTRUMENT} {USE_INTERVALS}",
-            )
+        if learned or "rows" in e:
+            why = f"{named} {'does' if one else 'do'} not vary among comparable selected units"
+            if not learned:
+                return f"{why}, so the data say nothing about rho", FIND_AN_INSTRUMENT
+            return f"{why}, {nothing}", f"{FIND_AN_INSTRUMENT} {USE_INTERVALS}"
         if "wald" in e:
             return (
                 f"{named} {'says' if one else 'say'} nothing about rho, {form}",
