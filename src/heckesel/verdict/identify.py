@@ -287,10 +287,11 @@ def conclude(e: dict) -> Identification:
             return Identification(verdict, f"{why}.", " ".join(actions), e)
     named, one = named_instruments(e["instruments"])
     determined = f"{'determines' if one else 'determine'} rho with an error of {_error(e)}"
-    sentence = (
-        f"{named} {determined}; such corrections came true on real outcomes with known truth."
-    )
-    if "prior" not in e:
+    if "prior" in e:
+        with_prior = "; with the prior, rho is {posterior_rho:.2f} ({posterior_rho_low:.2f} to "
+        with_prior += "{posterior_rho_high:.2f}, 90 % interval)."
+        sentence = f"{named} {determined}{with_prior.format_map(e)}"
+    else:
         who = f"{_affects(e)}, and {'it' if one else 'they'}" if "wald" in e else named
         sentence = f"{who} {determined}."
     return Identification(
