@@ -11,12 +11,14 @@ import platform
 import sys
 from pathlib import Path
 
-from benchmarks import classic, default_fits, growth, page, peers, streamed
+from benchmarks import classic, default_fits, growth, page, peers, scoring, streamed
 
 BENCHMARKS = {
     "classic": classic.measure,
     "streamed": lambda: [streamed.measure(method=method) for method in ("ml", "two-step")],
     "default": default_fits.measure,
+    "workers": default_fits.workers,
+    "scoring": scoring.measure,
     "peers": peers.measure,
     "growth": growth.measure,
 }
@@ -30,7 +32,7 @@ def main() -> None:
         results[name] = BENCHMARKS[name]()
         print(name, json.dumps(results[name], indent=1))
         RESULTS.write_text(json.dumps(results, indent=1) + "\n")
-    page.PAGE.write_text(page.speed_md())
+    page.write()
 
 
 if __name__ == "__main__":

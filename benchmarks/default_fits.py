@@ -1,17 +1,22 @@
-"""The default `HeckmanRegressor` against gradient boosting of the observed outcomes.
+"""The default `HeckmanRegressor` against gradient boosting of the observed outcomes, alone and in
+MAPIE, which adds intervals.
 
 python -m benchmarks.default_fits                 the table
 python -m benchmarks.default_fits default 2000 6  one fit of 2000 rows and 6 columns, as JSON
 
-Boosting ignores selection; it says how long a common model of the same rows takes.
+Both ignore selection; they say how long common models of the same rows take. MAPIE is not timed if
+it is not installed.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -19,7 +24,8 @@ import numpy as np
 from benchmarks.memory import peak_bytes
 
 ROWS = ((2_000, 6), (20_000, 6), (200_000, 10), (1_000_000, 10))
-CONTENDERS = ("boosting", "default")
+CONTENDERS = ("boosting", "MAPIE", "default")
+NETWORKS = ROWS[1]  # rows and columns of a fit with networks
 WARM_UP = 1_000  # rows of a fit beforehand, which imports what is imported on first use
 
 
@@ -33,23 +39,65 @@ def draw(n: int, columns: int, seed: int = 0):
     return np.column_stack([x, z]), np.where(selected, y, np.nan)
 
 
-def run_one(contender: str, n: int, columns: int) -> dict:
-    """Fit once in this process; importing and drawing are not timed."""
-    X, y = draw(n, columns)
-    if contender == "default":
-        import heckesel as hk
+def models(columns: int) -> dict[str, Any]:
+    """What is fitted, by name: a function of X and y with NaN, given as few imports as needed."""
 
-        model: Any = hk.HeckmanRegressor(instruments=[columns - 1])
-    else:
+    def heckesel(learner="auto", n_jobs=None):
+        def fit(X, y):
+            import heckesel as hk
+
+            own: Any = learner
+            if learner == "networks":
+                own = hk.Networks(device="cpu")
+            elif learner == "forest":
+                from sklearn.ensemble import RandomForestRegressor
+
+                own = RandomForestRegressor(min_samples_leaf=20, random_state=0)
+            model = hk.HeckmanRegressor(instruments=[columns - 1], learner=own, n_jobs=n_jobs)
+            return model.fit(X, y)
+
+        return fit
+
+    def boosting(X, y):
         from sklearn.ensemble import HistGradientBoostingRegressor
 
         seen = ~np.isnan(y)
-        X, y = X[seen, :-1], y[seen]
-        model = HistGradientBoostingRegressor(random_state=0)
-    model.fit(X[:WARM_UP], y[:WARM_UP])
-    started, cpu = time.perf_counter(), time.process_time()
-    model.fit(X, y)
-    seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
+        return HistGradientBoostingRegressor(random_state=0).fit(X[seen, :-1], y[seen])
+
+    def mapie(X, y):
+        from mapie.regression import CrossConformalRegressor
+        from sklearn.ensemble import HistGradientBoostingRegressor
+
+        seen, model = ~np.isnan(y), HistGradientBoostingRegressor(random_state=0)
+        return CrossConformalRegressor(model, cv=5).fit_conformalize(X[seen, :-1], y[seen])
+
+    return {
+        "boosting": boosting,
+        "MAPIE": mapie,
+        "default": heckesel(),
+        "networks": heckesel("networks"),
+        "one process": heckesel("forest"),
+        "two processes, n_jobs=2": heckesel("forest", n_jobs=2),
+        "two workers of Dask": heckesel("forest", n_jobs=2),
+    }
+
+
+def run_one(contender: str, n: int, columns: int) -> dict:
+    """Fit once in this process; importing, drawing and starting a cluster are not timed."""
+    X, y = draw(n, columns)
+    fit = models(columns)[contender]
+    with ExitStack() as stack:
+        if contender.endswith("Dask"):
+            import joblib
+            from dask.distributed import Client
+
+            options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+            stack.enter_context(Client(**options))
+            stack.enter_context(joblib.parallel_config(backend="dask"))
+        fit(X[:WARM_UP], y[:WARM_UP])
+        started, cpu = time.perf_counter(), time.process_time()
+        fit(X, y)
+        seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
     return {
         "seconds": round(seconds, 3),
         "cpu_seconds": round(cpu, 3),
@@ -57,24 +105,44 @@ def run_one(contender: str, n: int, columns: int) -> dict:
     }
 
 
+def fresh(contender: str, *size: int, **environment: str) -> dict:
+    """One fit in a process of its own."""
+    command = [sys.executable, "-W", "ignore", "-m", "benchmarks.default_fits", contender]
+    printed = subprocess.run(
+        [*command, *map(str, size)],
+        stdout=subprocess.PIPE,
+        check=True,
+        env=os.environ | environment,
+    ).stdout
+    return json.loads(printed)
+
+
+def best_of(turns: int, contenders, *size: int, by: str = "cpu_seconds", **environment: str):
+    """The best run of each, taken in turns."""
+    runs = [{each: fresh(each, *size, **environment) for each in contenders} for _ in range(turns)]
+    return {each: min((run[each] for run in runs), key=lambda run: run[by]) for each in contenders}
+
+
 def measure(sizes=ROWS, turns: int = 3) -> list[dict]:
-    """The best of `turns` runs of each, taken in turns. The ratio is that of time on the processor:
-    a busy neighbour stretches the clock."""
-
-    def fresh(contender: str, *size: int) -> dict:
-        command = [sys.executable, "-m", "benchmarks.default_fits", contender, *map(str, size)]
-        return json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
-
+    """Fits by number of rows, each on one thread. The ratio is that of time on the processor: a
+    busy neighbour stretches the clock."""
+    peers = [each for each in CONTENDERS if each != "MAPIE" or find_spec("mapie")]
     found = []
     for n, columns in sizes:
-        row: dict[str, Any] = {"rows": n, "columns": columns}
-        runs = [{name: fresh(name, n, columns) for name in CONTENDERS} for _ in range(turns)]
-        for name in CONTENDERS:
-            row[name] = min((run[name] for run in runs), key=lambda run: run["cpu_seconds"])
-        for name in CONTENDERS[1:]:
-            row[name]["ratio"] = round(row[name]["cpu_seconds"] / row["boosting"]["cpu_seconds"], 1)
-        found.append(row)
+        some = [*peers, "networks"] if (n, columns) == NETWORKS else peers
+        runs = best_of(turns, some, n, columns, OMP_NUM_THREADS="1")
+        base = runs["boosting"]["cpu_seconds"]
+        for run in runs.values():
+            run["ratio"] = round(run["cpu_seconds"] / base, 1)
+        found.append({"rows": n, "columns": columns, "runs": runs})
     return found
+
+
+def workers(n: int = 20_000, columns: int = 6, turns: int = 2) -> dict:
+    """Seconds of the clock with one worker and with two, each on one thread."""
+    names = [name for name in models(columns) if name.startswith(("one", "two"))]
+    runs = best_of(turns, names, n, columns, by="seconds", OMP_NUM_THREADS="1")
+    return {"rows": n, "columns": columns, "runs": runs}
 
 
 if __name__ == "__main__":

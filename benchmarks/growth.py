@@ -14,10 +14,12 @@ import time
 
 import numpy as np
 
+from benchmarks import default_fits
 from benchmarks.memory import peak_bytes
 
 ROWS = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 FULL = 100_000  # rows from which the exponent counts: fewer take a time that hardly grows
+MOST_OF_THE_DEFAULT = 1_000_000  # rows, which take 3.3 GB
 WIDTHS = (5, 10, 20, 40)
 WIDTH_ROWS = 200_000
 
@@ -51,14 +53,14 @@ def exponent(sizes, rows) -> float:
 def measure(rows=ROWS, widths=WIDTHS) -> dict:
     def fresh(method, n, p):
         command = [sys.executable, "-m", "benchmarks.growth", method, str(n), str(p)]
-        if method == "default":
-            command = [sys.executable, "-m", "benchmarks.default_fits", method, str(n)]
         return json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
 
-    runs = {
+    few = [n for n in rows if n <= MOST_OF_THE_DEFAULT]
+    runs: dict = {
         "ml, rows": (rows, [fresh("ml", n, 10) for n in rows]),
         "two-step, rows": (rows, [fresh("two-step", n, 10) for n in rows]),
-        "default, rows": (rows, [fresh("default", n, 5) for n in rows]),
+        "default, rows": (few, [default_fits.fresh("default", n, 10) for n in few]),
+        "boosting alone, rows": (few, [default_fits.fresh("boosting", n, 10) for n in few]),
         f"ml, columns, {WIDTH_ROWS} rows": (widths, [fresh("ml", WIDTH_ROWS, p) for p in widths]),
     }
     return {

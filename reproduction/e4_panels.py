@@ -28,10 +28,10 @@ from heckesel.classical.probit import fit_probit
 from heckesel.classical.profile import atanh_rho_interval
 from heckesel.classical.results import HeckmanFit
 from heckesel.classical.rows import standardised_sample
-from heckesel.datasets.outside import PAPERS_FILES, load_evaluation_tables, load_results_by_paper
 from heckesel.errors import DataError
 from heckesel.selection_model import heckman
-from heckesel.verdict.strength import wald_evidence
+from heckesel.verdict.identify import wald_evidence
+from reproduction.outside import PAPERS_FILES, load_evaluation_tables, load_results_by_paper
 from reproduction.reporting_panel import (
     FEWEST_ROWS,
     Panel,

@@ -24,10 +24,10 @@ import pandas as pd
 
 from heckesel.classical.prediction import mean_and_gradient
 from heckesel.classical.results import HeckmanFit
-from heckesel.datasets.outside import TIMM_FILES, load_timm_results
 from heckesel.errors import IdentificationWarning
 from heckesel.metrics import coverage
 from heckesel.selection_model import heckman
+from reproduction.outside import TIMM_FILES, load_timm_results
 from reproduction.reporting_panel import FEWEST_SCORES, ability, long_frame, standardise
 from reproduction.runner import attempt
 

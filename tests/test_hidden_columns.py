@@ -38,7 +38,7 @@ def test_the_prior_is_a_scale_that_the_regressor_takes():
     assert 0.02 <= found.rho_prior < 1
     hk.HeckmanRegressor(["z"], learner="linear", rho_prior=found.rho_prior).fit(X, y)
     ax = hk.plots.placebo(found)
-    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["x", "calm", "hit"]
+    assert {tick.get_text() for tick in ax.get_yticklabels()} == {"x", "calm", "hit"}
 
 
 def test_bad_use_is_one_sentence():

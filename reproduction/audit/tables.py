@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from heckesel.datasets import load_mroz, load_rand_hie
-from heckesel.datasets.outside import read_outside
 from reproduction.audit.r_random import RRandom
+from reproduction.outside import read_outside
 
 FILES = {
     "statspai/ldv_design_data.csv": (

@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from heckesel.datasets.outside import read_outside
 from heckesel.datasets.shipped import load_rand_hie
 from heckesel.errors import DataError
+from reproduction.outside import read_outside
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,11 @@ from sklearn.metrics import accuracy_score
 from heckesel.classical.linear_model import LinearProbit
 from heckesel.classical.probit_results import fit_binary
 from heckesel.classical.results import explain_modes, keep_result
-from heckesel.column_checks import check_fit
+from heckesel.column_checks import check_fit, listing_problems
 from heckesel.correction.corrected import CorrectedClasses
 from heckesel.data import SelectionData, check_level, kind_of_weights, marked_rows
 from heckesel.errors import DataError, is_one_of, warn_user
 from heckesel.estimators.fitted_model import FittedModel, check_same_length, rows_for_target
-from heckesel.estimators.identify import listing_problems
 from heckesel.regressor import check_enough, check_options, facts_of_learner, learn
 from heckesel.selection_model import warn_of_fit
 from heckesel.tables.fit_input import (
@@ -27,7 +26,7 @@ from heckesel.tables.fit_input import (
 )
 from heckesel.tables.formula import with_constants
 from heckesel.tables.frames import check_same_order
-from heckesel.verdict.fitted import identify_classes
+from heckesel.verdict.linear import identify_classes
 
 METHODS = ("auto", "ml")
 

@@ -2,6 +2,7 @@
 columns before a fit."""
 
 from dataclasses import asdict, dataclass, replace
+from functools import wraps
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,7 +18,7 @@ from heckesel.classical.checks import (
 )
 from heckesel.data import SelectionData
 from heckesel.display import block, box, html_table
-from heckesel.errors import DataError
+from heckesel.errors import ColumnError, DataError
 from heckesel.tables.columns import ColumnEntry, Columns, named_columns
 from heckesel.tables.fit_input import (
     fixed_columns,
@@ -234,3 +235,33 @@ def _numbers(y, unobserved):
         codes = pd.Series(pd.factorize(labels, sort=True)[0], labels.index, name=labels.name)
         return codes.where(codes >= 0).astype(float)
     return y
+
+
+def listing_problems(fit):
+    """A `fit` whose error about one column also lists the other problems of the table."""
+
+    @wraps(fit)
+    def listed(self, X, y=None, **options):
+        try:
+            return fit(self, X, y, **options)
+        except ColumnError as error:
+            raise ColumnError(
+                _with_all(error, self, X, y, options), error.terms, error.reason
+            ) from None
+
+    return listed
+
+
+def _with_all(error: ColumnError, model, X, y, options: dict) -> str:
+    sides = {name: options.get(name) for name in ("selected", "sample_weight", "groups")}
+    try:
+        sides |= {"instruments": model.instruments, "unobserved": model.unobserved}
+        plan, _ = plan_of(X, y, **sides)
+    except (DataError, TypeError, ValueError):  # the columns are not the only problem
+        return str(error)
+    if len(plan.actions) < 2:
+        which = plan.actions and str(error).endswith("drop one of them")  # and not clear which
+        return f"{error}, or set on_problem='fix'" if which else str(error)
+    return f"{error}. on_problem='fix' would act on {len(plan.actions)} columns. " + ". ".join(
+        plan.actions
+    )

@@ -1,30 +1,21 @@
 """`DeepHeckmanRegressor`, the paper's ensembles, and the naive `DeepEnsembleRegressor`."""
 
+from contextlib import suppress
 from dataclasses import KW_ONLY, asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from heckesel.classical.probit import fit_probit
-from heckesel.column_checks import check_fit
+from heckesel.classical.checks import checked_probit
+from heckesel.column_checks import check_fit, listing_problems
 from heckesel.data import SelectionData, seed_of
 from heckesel.errors import DataError, is_one_of
-from heckesel.estimators.fitted_model import (
-    SelectionRegressor,
-    identify,
-    identify_with_warning,
-)
-from heckesel.estimators.identify import listing_problems
+from heckesel.estimators.fitted_model import SelectionRegressor
 from heckesel.io import progress_bar
 from heckesel.learners.networks import LEAST_FOR_FOLDS, Networks, network_config
+from heckesel.regressor import identify_data
 from heckesel.scales import on_other_scale
 from heckesel.tables.fit_input import read_table
-from heckesel.verdict.identify import (
-    MOSTLY_PRIOR,
-    NOTHING_TO_CORRECT,
-    Identification,
-    conclude,
-)
 
 AUTO = "auto"
 METHODS = ("two-step", "joint")
@@ -217,16 +208,16 @@ class DeepHeckmanRegressor(_NetworkRegressor):
             raise DataError(f"method must be one of {', '.join(METHODS)}, got {self.method!r}")
         sides = {"selected": selected, "sample_weight": sample_weight, "groups": groups}
         data = read_table(self, X, y, **sides, check=check_fit)
-        found = identify(data)
+        found = identify_data(data)
         self._train(data, None if data.s.all() else self.method)
         nothing = [np.nan] * len(self.fitted_.members.loss)  # fitted without a correction
         self.rho_, self.sigma_ = (
             np.array(self.info_.get(name, nothing)) for name in ("rho", "sigma")
         )
         rho = self.info_.get("rho")
-        if rho is not None and found.verdict != NOTHING_TO_CORRECT:
+        if rho is not None:
             ends = {"member_rho_low": float(min(rho)), "member_rho_high": float(max(rho))}
-            found = conclude(found.evidence | ends)
+            found = replace(found, evidence=found.evidence | ends)
         self.identification_ = found
         return self
 
@@ -321,14 +312,11 @@ class DeepEnsembleRegressor(_NetworkRegressor):
         """
         sides = {"selected": selected, "sample_weight": sample_weight, "groups": groups}
         data = read_table(self, X, y, **sides, check=check_fit)
-        possible = not data.s.all()
-        try:
-            self.identification_ = identify_with_warning(data)
-        except DataError as error:
-            self.identification_ = Identification(MOSTLY_PRIOR, f"{error}.")
-            possible = False
+        self.identification_ = identify_data(data, exact=True)
         self._train(data, None)
-        if possible:
-            w = np.column_stack([data.w, np.ones(data.n)])
-            self.fitted_ = replace(self.fitted_, gamma=fit_probit(w, data.s, data.weight).gamma)
+        if not data.s.all():
+            w, names = np.column_stack([data.w, np.ones(data.n)]), (*data.w_names, "Intercept")
+            with suppress(DataError):  # columns that separate the selected have no probit
+                gamma = checked_probit(w, data.s, names, data.weight).gamma
+                self.fitted_ = replace(self.fitted_, gamma=gamma)
         return self

@@ -16,9 +16,11 @@ from heckesel.classical.linear_model import LinearModel, LinearProbit
 from heckesel.classical.probit_results import HeckmanProbitFit, fit_binary
 from heckesel.classical.results import HeckmanFit
 from heckesel.classifier import HeckmanClassifier
+from heckesel.correction.corrected import Corrected, CorrectedClasses
 from heckesel.data import check_level, numeric, seed_of
 from heckesel.errors import DataError, is_whole
 from heckesel.estimators.fitted_model import rows_for_target
+from heckesel.learners.crossfit import OutcomeFit
 from heckesel.predictive import RHO_LIMIT, transformed
 from heckesel.regressor import HeckmanRegressor
 from heckesel.tables.fit_input import label_column, outcome_column, without_unobserved
@@ -172,9 +174,43 @@ def draw_model(model, rng):
             return LinearModel(_known(_refit_linear(result, rng)))
         if isinstance(result, HeckmanProbitFit):
             return LinearProbit(_refit_probit(result, rng, model.method == "auto"))
-    if not hasattr(model.fitted_, "draw"):
+    fitted = model.fitted_
+    if isinstance(fitted, CorrectedClasses):
+        return replace(fitted, corrected=_draw_corrected(fitted.corrected, rng))
+    if isinstance(fitted, Corrected):
+        return _draw_corrected(fitted, rng)
+    if not hasattr(fitted, "draw"):
         raise DataError(f"a fit of kind {type(model.fitted_).__name__} has no parameters to draw")
     return model.fitted_.draw(rng)
+
+
+@dataclass(frozen=True)
+class _DrawnOutcome:
+    r"""E[y | x, s = 1] with the sampling error that its K members show, one per held-out fold: the
+    mean :math:`\bar g` of the members plus
+    :math:`\sqrt{(K - 1)/K}\sum_k \xi_k (g_k - \bar g)`, whose variance is that of the
+    jackknife, for all rows together."""
+
+    members: OutcomeFit
+    seed: int
+
+    def predict_members(self, x) -> np.ndarray:
+        """(1, m)"""
+        each = self.members.predict_members(x)  # (k, m)
+        mean, k = each.mean(axis=0), len(each)
+        normal = np.random.default_rng(self.seed).standard_normal(k)
+        return (mean + np.sqrt((k - 1) / k) * (normal @ (each - mean)))[None]
+
+
+def _draw_corrected(fitted: Corrected, rng) -> Corrected:
+    """The outcome of the selected, the reading of the instrument and rho, each drawn."""
+    outcome: Any = _DrawnOutcome(fitted.outcome, int(rng.integers(2**63)))
+    rho = fitted.rho
+    if rho is not None:
+        weight = np.zeros(rho.weight.size)
+        weight[rng.choice(weight.size, p=rho.weight.ravel() / rho.weight.sum())] = 1.0
+        rho = replace(rho, weight=weight.reshape(rho.weight.shape))
+    return replace(fitted, outcome=outcome, rho=rho)
 
 
 def _refit_linear(fit: HeckmanFit, rng) -> HeckmanFit:
@@ -221,8 +257,8 @@ class HeckmanImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     instruments : str, int or list of these, optional
         Columns of X that affect selection but not the outcome, by name or position.
     estimator : estimator of heckesel, optional
-        The model. The default is ``HeckmanClassifier(method="ml")`` if the outcome has two distinct
-        values, and ``HeckmanRegressor(method="two-step")`` otherwise.
+        The model. The default is ``HeckmanClassifier()`` if the outcome has two distinct values,
+        and ``HeckmanRegressor()`` otherwise.
     shift : float, default=0.0
         Number added to every imputed value, on the scale of the outcome; for two classes, to the
         probit index of the second class. Use it to find how far the outcomes must differ from the
@@ -242,16 +278,18 @@ class HeckmanImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Notes
     -----
     Each table has a separate draw of the parameters, so the variation between tables includes the
-    uncertainty of the model. Linear models are fitted again to rows with random exponential weights
-    (the Bayesian bootstrap of Rubin 1981), one for each group if there are any. For networks and
-    splines, one of their members or components is drawn. This includes less of the sampling
+    uncertainty of the model. With the default method, rho is drawn from its posterior,
+    and the learner with the error that its members on held-out folds show. Linear models
+    are fitted again to rows with random exponential weights (the Bayesian bootstrap of Rubin 1981),
+    one for each group if there are any. For the ensembles of `DeepHeckmanRegressor` and for
+    ``method="profile"``, one member or component is drawn. This includes less of the sampling
     variation, so standard errors can be too small.
 
     Examples
     --------
     >>> import heckesel as hk
     >>> table = hk.datasets.make_controlled(500, rho=0.5, alpha=1.0, seed=0).frame[["x", "z", "y"]]
-    >>> model = hk.HeckmanRegressor(method="two-step")
+    >>> model = hk.HeckmanRegressor(learner="linear")
     >>> imputer = hk.HeckmanImputer("y", instruments=["z"], estimator=model).fit(table)
     >>> tables = imputer.impute(table, m=5)
     >>> n = len(table)
@@ -394,7 +432,7 @@ class HeckmanImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         observed = label_column(column)
         distinct = set(observed[~pd.isna(observed)].tolist())
         two = len(distinct) == 2
-        return HeckmanClassifier(method="ml") if two else HeckmanRegressor(method="two-step")
+        return HeckmanClassifier() if two else HeckmanRegressor()
 
     def _check_table(self, X, *, reset: bool) -> None:
         """scikit-learn's checks of shape, names and number of columns."""

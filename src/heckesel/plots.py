@@ -23,9 +23,9 @@ from heckesel.data import (
     seed_of,
     selected_rows,
 )
+from heckesel.diagnose import Placebo
 from heckesel.display import p_equation
 from heckesel.errors import DataError, as_list, imported
-from heckesel.hidden_columns import Placebo
 from heckesel.metrics import LEVELS, class_half_band, half_band, reliability, transforms
 from heckesel.tables.fit_input import (
     class_codes,
@@ -36,7 +36,7 @@ from heckesel.tables.fit_input import (
 )
 from heckesel.verdict.bounds import Bounds
 from heckesel.verdict.identify import NOTHING_TO_CORRECT
-from heckesel.verdict.profile_curve import ProfileCurve, profile_curve
+from heckesel.verdict.linear import ProfileCurve, profile_curve
 from heckesel.verdict.sensitivity import PLAUSIBLE, Sensitivity
 
 __all__ = [

@@ -1,30 +1,32 @@
 """`HeckmanRegressor`: any learner for the selected, and rho from the instrument alone."""
 
+import warnings
 from dataclasses import KW_ONLY, dataclass, replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
+from heckesel.classical.checks import checked_probit
 from heckesel.classical.linear_model import LinearModel
 from heckesel.classical.results import keep_result
 from heckesel.classical.spline_profile import fit_profile
-from heckesel.column_checks import check_fit
+from heckesel.column_checks import check_errors, check_fit, listing_problems
 from heckesel.correction.corrected import Corrected
 from heckesel.correction.law import fit_law
 from heckesel.correction.prior import rho_prior
 from heckesel.correction.rho import posterior, what_the_instrument_says
 from heckesel.correction.selection import fit_selection
 from heckesel.data import SelectionData, kind_of_weights, scaled_weight, seed_of
-from heckesel.errors import DataError, is_one_of, is_whole
-from heckesel.estimators.fitted_model import SelectionRegressor, identify
-from heckesel.estimators.identify import listing_problems
+from heckesel.errors import DataError, IdentificationWarning, is_one_of, is_whole
+from heckesel.estimators.fitted_model import SelectionRegressor
 from heckesel.io import announce
 from heckesel.learners.crossfit import draw_folds, fit_outcome, fold_count
 from heckesel.learners.splines import FoldedRows, learn_basis
 from heckesel.selection_model import check_model, fit_checked
 from heckesel.tables.fit_input import read_table
 from heckesel.tables.formula import with_constants
-from heckesel.verdict.learned import verdict_of
+from heckesel.verdict.identify import Identification, conclude, verdict_of, warned
 
 LEARNERS = ("auto", "linear", "splines", "boosting")
 METHODS = ("auto", "profile", "two-step", "ml")
@@ -174,7 +176,7 @@ class HeckmanRegressor(SelectionRegressor):
         linear = self.method != "profile"
         data = read_table(self, X, y, **sides, check=check_fit, linear=linear)
         if not linear:
-            self.identification_ = identify(data)
+            self.identification_ = identify_data(data)
             prior = None if self.rho_prior is None else rho_prior(self.rho_prior).density
             named = () if self.scale is None else self.columns_.x_names_of(self.scale, "scale")
             scale = [data.x_names.index(name) for name in named]
@@ -266,7 +268,27 @@ def learn(model, data: SelectionData) -> None:
     model.evidence_ = evidence
     model.fitted_ = Corrected(outcome, law, selection, rho, places)
     model.learner_, model.losses_ = outcome.name, outcome.losses
-    model.identification_ = verdict_of(data, evidence, rho, prior)
+    model.identification_ = warned(verdict_of(data, evidence, rho, prior), data)
+
+
+def identify_data(data: SelectionData, *, exact: bool = False) -> Identification:
+    """The verdict for models without a prior on rho, by what the default method with splines learns
+    from the instrument; exact : whether columns may explain the outcome or selection exactly"""
+    if not (exact or data.s.all()):
+        check_errors(data)
+        w = np.column_stack([np.ones(data.n), data.w])
+        checked_probit(w, data.s, ("Intercept", *data.w_names), data.weight)
+    asked = SimpleNamespace(learner="splines", cv="auto", rho_prior=None, random_state=0)
+    asked.n_jobs, asked.verbose = None, False
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", IdentificationWarning)
+        learn(asked, data)
+    found = asked.identification_
+    if not data.has_selection:
+        return warned(found, data)
+    of_prior = ("prior", "normal_share", "posterior_rho", "posterior_rho_low", "posterior_rho_high")
+    evidence = {name: value for name, value in found.evidence.items() if name not in of_prior}
+    return warned(conclude(evidence), data)
 
 
 def facts_of_learner(model) -> list[tuple[str, str]]:

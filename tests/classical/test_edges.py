@@ -1,18 +1,14 @@
 """Corners of the classic fit: weights of zero, thresholds, the boundary, subsamples, constants."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
-from scipy.special import ndtr
 
 import heckesel as hk
 from heckesel.classical import ml as profile
 from heckesel.classical.profile import MEAN_OF_STATISTIC, THETA, _conditional
 from heckesel.classical.rows import standardised_sample
-from heckesel.classical.two_step import SELECTED, Resampled, fit_replicates
 from reproduction.e0_gate import draw_linear
 
 RNG = np.random.default_rng(0)
@@ -39,22 +35,6 @@ def test_frequencies_reach_likelihood_bic_and_margins():
     assert short.loglik == pytest.approx(long.loglik, rel=1e-10)
     assert short.bic == pytest.approx(np.log(FRAME["count"].sum()) * 7 - 2 * short.loglik)
     np.testing.assert_allclose(short.margins("selected"), long.margins("selected"), rtol=1e-6)
-
-
-def test_the_two_step_epistemic_part_is_the_delta_method():
-    found = fit(method="two-step")
-    at = found.params.to_numpy()
-    x, w = found.design.outcome_matrix(FRAME)[:3], found.design.selection_matrix(FRAME)[:3]
-
-    def mean(p):
-        index = w @ p[2:5]
-        mills = np.exp(-(index**2) / 2) / np.sqrt(2 * np.pi) / ndtr(index)
-        return x @ p[:2] + p[5] * mills
-
-    slopes = np.array([(mean(at + d) - mean(at - d)) / 2e-6 for d in 1e-6 * np.eye(6)])
-    expected = np.diag(slopes.T @ found.cov.to_numpy() @ slopes)
-    claimed = found.predict(FRAME[:3], target="selected").epistemic
-    np.testing.assert_allclose(claimed, expected, rtol=1e-5)
 
 
 def test_parameter_uncertainty_widens_the_distribution_itself():
@@ -95,29 +75,6 @@ def test_a_profile_interval_spans_modes_of_similar_height():
     assert len(near) > 1
     assert low <= min(near)
     assert high >= max(near)
-
-
-def test_a_bootstrap_under_probability_weights_draws_rows_and_keeps_their_weight():
-    sample, _ = standardised_sample(
-        fit(weights="share", weight_kind="probability", method="two-step").data
-    )
-    mass = Resampled(0, range(5), frequency=False).mass(sample, SELECTED)
-    counts = mass / sample.weight_selected
-    np.testing.assert_allclose(counts, np.round(counts), atol=1e-9)
-    assert counts.max() > 1
-
-
-def test_a_replicate_without_unselected_rows_is_nan():
-    sample, scalings = standardised_sample(fit(method="two-step").data)
-    only = SimpleNamespace(
-        numbers=range(1),
-        mass=lambda block, stream: np.full(
-            (1, len(block.w_selected if stream == SELECTED else block.w_unselected)),
-            float(stream == SELECTED),
-        ),
-    )
-    draws = fit_replicates(only, rows=sample, scalings=scalings, start=np.zeros(3))
-    assert np.isnan(draws).all()
 
 
 def test_shifted_and_nearly_collinear_columns_are_fitted():

@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -10,8 +9,7 @@ import pytest
 from scipy.special import ndtri
 
 import heckesel as hk
-from heckesel.classical.forms import bounded_step, evaluate_form
-from heckesel.classical.functional_form import forms_to_weigh
+from heckesel.classical.forms import evaluate_form
 from heckesel.classical.likelihood import ERROR_MODELS
 from heckesel.classical.rows import standardised_sample
 from heckesel.data import selection_data
@@ -155,25 +153,3 @@ def test_wrong_requests_are_refused_in_a_sentence():
     complete = hk.heckman("y ~ x", "~ x + z", frame.dropna())
     with pytest.raises(hk.DataError, match="every unit was selected"):
         complete.functional_form()
-
-
-def test_a_climb_never_leaves_the_range_of_a_parameter():
-    step = bounded_step(np.array([1.0, 5.0]), -np.eye(2), np.array([-9, -1.0]), np.array([9, 0.0]))
-    np.testing.assert_allclose(step, [1.0, 0.0])  # the second stands at its end
-    step = bounded_step(np.array([1.0, 5.0]), -np.eye(2), np.array([-9, -1.0]), np.array([9, 1.0]))
-    np.testing.assert_allclose(step, [0.2, 1.0])
-
-
-def test_forms_close_to_the_best_or_no_worse_than_the_normal_are_considered():
-    aic = [100.0, 108.0, 130.0, 141.0]
-    assert forms_to_weigh(aic, 130.0).tolist() == [True, True, True, False]
-    assert forms_to_weigh(aic, 100.0).tolist() == [True, True, False, False]
-
-
-def test_the_section_of_the_docs_runs(capsys):
-    page = (Path(__file__).parents[2] / "docs" / "classic.md").read_text()
-    section = page.split("## Sensitivity to the error distribution")[1].split("\n## ")[0]
-    scope: dict = {}
-    for block in re.findall(r"```python\n(.*?)```", section, re.DOTALL):
-        exec(compile(block, "classic.md", "exec"), scope)
-    assert "error models" in capsys.readouterr().out

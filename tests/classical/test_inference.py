@@ -175,29 +175,6 @@ def test_bootstrap_agrees_with_the_sandwich(weights, clustered):
     assert draws["derived", "sigma"].mean() == pytest.approx(fit.sigma, abs=0.1)
 
 
-def test_a_bootstrap_replicate_is_a_refit():
-    """With every count one the batched program must return the two-step fit itself."""
-    from heckesel.classical.rows import standardised_sample
-    from heckesel.classical.two_step import SELECTED, fit_replicates
-
-    class Once:
-        numbers = range(2)
-
-        def mass(self, block, stream):
-            w = block.w_selected if stream == SELECTED else block.w_unselected
-            return np.ones((2, len(w)))
-
-    fit = hk.heckman("y ~ x", "~ x + z", FRAME, method="two-step")
-    sample, scalings = standardised_sample(fit.data)
-    draw = fit_replicates(Once(), rows=sample, scalings=scalings, start=np.zeros(3))
-    beta, c, gamma = draw[0, :2], draw[0, 2], draw[0, 3:6]
-    np.testing.assert_allclose(beta, fit.params["outcome"], rtol=1e-9)
-    np.testing.assert_allclose(gamma, fit.params["select"], rtol=1e-8)
-    np.testing.assert_allclose(
-        [c, *draw[0, 6:]], [fit.params["mills", "lambda"], fit.rho, fit.sigma], rtol=1e-8
-    )
-
-
 @pytest.mark.parametrize("kind", ["information", "robust", "cluster"])
 def test_probit_equals_statsmodels(kind):
     fit = hk.probit("s ~ x + z", FRAME, **options(kind, "none"))

@@ -1,7 +1,5 @@
 """The scan over rho finds the global maximum: against twenty random starts on hard data."""
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,10 +10,7 @@ import heckesel as hk
 from heckesel.classical.ml import (
     CLEARLY_BETTER,
     evaluate,
-    point_at,
-    polish,
     scan,
-    solve_at,
 )
 from heckesel.classical.rows import standardised_sample
 from heckesel.data import selection_data
@@ -134,63 +129,6 @@ def test_a_mode_that_converged_has_no_slope_left():
             if mode.status == "converged":
                 assert np.abs(mode.score).max() < 1e-6
                 assert np.linalg.eigvalsh(mode.hessian).max() < 0
-
-
-@pytest.mark.parametrize("setting", SETTINGS)
-def test_the_curve_is_that_of_exact_optima(setting):
-    for seed, n in ((0, 500), (1, 500), (5, 60), (3, 2000)):
-        sample, _ = standardised_sample(draw(setting, seed, n))
-        points = scan(sample).points
-        exact = [solve_at(sample, point.a, point.v) for point in points]
-        heights = np.array([point.value for point in exact])
-        drop = heights.max() - heights
-        off = np.abs([point.value for point in points] - heights)
-        # a picture shows 20 of log-likelihood; what lies deeper may err by a hundredth of its depth
-        assert (off <= np.maximum(1e-3, 0.01 * drop)).all()
-        slopes = np.array([point.slope for point in exact])
-        assert (np.abs([point.slope for point in points] - slopes) < 0.5 * np.abs(slopes)).all()
-
-
-def test_columns_that_both_equations_share_are_summed_once():
-    rng = np.random.default_rng(0)
-    x, z, u, v = rng.standard_normal((4, 400))
-    far = np.where(rng.random(400) < 0.5, 0.01 * x, 50.0)  # its spread is that of some rows
-    observed = (0.3 + 0.7 * x + 0.8 * z + u > 0) & (far < 50)
-    y = np.where(observed, 1 + x + 0.6 * u + 0.8 * v, np.nan)
-    one = np.ones(400)
-    data = selection_data(
-        np.column_stack([x, 3 * one, v, far, 1e6 + x]),
-        np.column_stack([z, 1e6 + x, one, far, x]),
-        y,
-    )
-    sample, _ = standardised_sample(data)
-    shared = sample.shared
-    assert shared.own.tolist() == [2, 3, 5]  # v, far (whose digits would be lost) and y
-    w, r = sample.w_selected, sample.residual_columns
-    rebuilt = np.column_stack([w, r[:, shared.own]]) @ shared.expand
-    np.testing.assert_allclose(rebuilt, np.column_stack([w, r]), atol=1e-12)
-    point = np.append(np.random.default_rng(2).normal(0, 0.3, sample.q + sample.p), [0.9, 1.5])
-    plainly = evaluate(replace(sample, shared=None), point)
-    for here, there in zip(evaluate(sample, point), plainly, strict=True):
-        np.testing.assert_allclose(here, there, rtol=1e-10, atol=1e-10)
-
-
-def test_a_part_leads_to_the_optimum_of_all_rows_in_few_passes(monkeypatch):
-    sample, _ = standardised_sample(draw("outlier", 3, 60_000))
-    passes = []
-    summed = type(sample).sum
-    monkeypatch.setattr(
-        type(sample), "sum", lambda rows, f: (passes.append(rows.n), summed(rows, f))[1]
-    )
-    saved = scan(sample).modes[0]
-    assert passes.count(sample.n) == 3
-    start = scan(sample.part()).modes[0]
-    full = polish(sample, point_at(sample, start.v, start.a))  # Newton's method on all rows
-    assert passes.count(sample.n) >= 3 + 5
-    error = 1 / np.sqrt(-np.diag(full.hessian))
-    np.testing.assert_allclose((saved.v - full.v) / error[:-1], 0, atol=1e-11)
-    np.testing.assert_allclose(saved.hessian, full.hessian, rtol=1e-9, atol=1e-9 * sample.n)
-    assert saved.value == pytest.approx(full.value, rel=1e-14)
 
 
 def test_threads_change_no_digit_of_a_fit_or_of_its_verdict(monkeypatch):

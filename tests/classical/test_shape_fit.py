@@ -190,35 +190,6 @@ def test_without_skewness_and_tails_predictions_are_the_normal_ones():
     np.testing.assert_allclose(draws.std(axis=0), wide.std, rtol=0.05)
 
 
-@pytest.mark.parametrize("errors", ["normal", "t", "shape"])
-@pytest.mark.parametrize("target", TARGETS)
-def test_the_gradient_of_the_mean_equals_differences(frame, errors, target):
-    """What standard errors of margins and predictions rest on, with a varying sigma."""
-    from heckesel.classical.prediction import mean_and_gradient
-
-    fit = hk.heckman("y ~ x", "~ x + z", frame.head(500), errors=errors, scale="~ x")
-    x = np.column_stack([np.ones(5), np.linspace(-1, 1, 5)])
-    w = np.column_stack([x, np.linspace(2, -2, 5)])
-    scale = x[:, 1:]
-    _, gradient = mean_and_gradient(fit, x, w, target, scale)
-    for position, step in enumerate(np.full(len(fit.params), 1e-5)):
-        means = []
-        for sign in (1, -1):
-            params = fit.params.copy()
-            params.iloc[position] += sign * step
-            ancillary = params["ancillary"]
-            moved = replace(
-                fit,
-                params=params,
-                rho=np.tanh(ancillary["atanh_rho"]),
-                sigma=np.exp(ancillary["log_sigma"]),
-            )
-            means.append(mean_and_gradient(moved, x, w, target, scale)[0])
-        np.testing.assert_allclose(
-            (means[0] - means[1]) / (2 * step), gradient[:, position], rtol=1e-5, atol=1e-7
-        )
-
-
 def covered(kind, draws, n, seed=5000, **options):
     """How often a 95 % interval of the slope holds 1."""
     hits = 0

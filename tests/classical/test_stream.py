@@ -1,7 +1,6 @@
 """Fits from files: the same numbers as in memory, on one machine and on a cluster."""
 
 import pickle
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -9,8 +8,6 @@ import pytest
 
 import heckesel as hk
 from heckesel.classical import rows as limits
-from heckesel.classical.rows import column_scale, column_scale_by
-from heckesel.math.moments import moments_of
 
 pytest.importorskip("pyarrow")
 
@@ -212,40 +209,6 @@ def test_a_level_missing_in_the_sample_is_estimated_from_the_whole_table(tmp_pat
     assert 0 < frame.loc[rare, "y"].notna().sum() < 12
     formulas = "y ~ a + rare", "~ a + z + rare"
     assert_same(hk.heckman(*formulas, tmp_path), hk.heckman(*formulas, frame))
-
-
-def test_joined_moments_are_those_of_all_rows():
-    values = np.random.default_rng(0).standard_normal((999, 3)) * [1, 1e-3, 1e3] + [0, 1e5, 7]
-    values[:, 0] = 2.0
-    joined = moments_of(values[:0])
-    for part in np.array_split(values, 7):
-        joined = joined.joined(moments_of(part))
-    np.testing.assert_allclose(joined.squares, ((values - values.mean(0)) ** 2).sum(0), rtol=1e-9)
-    for columns in (slice(None), slice(1, None)):
-        found, expected = (
-            column_scale_by(moments_of(values[:, columns])),
-            column_scale(values[:, columns]),
-        )
-        assert found.constant == expected.constant
-        np.testing.assert_allclose(found.centre, expected.centre, rtol=1e-12)
-        np.testing.assert_allclose(found.scale, expected.scale, rtol=1e-9)
-
-
-def test_the_example_of_the_documentation_runs(capsys):
-    page = (Path(__file__).parents[2] / "docs" / "classic.md").read_text()
-    block = page.partition("## Data larger than memory")[2].partition("```python\n")[2]
-    scope: dict = {}
-    exec(compile(block.partition("```")[0], "classic.md", "exec"), scope)
-    assert_same(scope["fit"], hk.heckman(**_mroz()))
-    assert "Heckman selection model" in capsys.readouterr().out
-
-
-def _mroz() -> dict:
-    return {
-        "outcome": "lwage ~ educ + exper + expersq",
-        "select": "~ nwifeinc + educ + exper + expersq + age + kidslt6 + kidsge6",
-        "data": hk.datasets.load_mroz(),
-    }
 
 
 @pytest.mark.parametrize("options", [{}, {"method": "two-step"}, {"errors": "shape"}])

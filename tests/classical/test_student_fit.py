@@ -1,7 +1,5 @@
 """`hk.heckman(errors="t")`: against a second optimiser, simulation and its limits."""
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,10 +7,6 @@ from scipy.optimize import minimize
 from scipy.stats import t as student
 
 import heckesel as hk
-from heckesel.classical.forms import evaluate_form
-from heckesel.classical.likelihood import ERROR_MODELS
-from heckesel.classical.ml import unit_scores
-from heckesel.classical.rows import standardised_sample
 
 
 def draw(n, seed, *, rho=0.5, df=5.0, instrument=0.8):
@@ -76,20 +70,6 @@ def test_standard_errors_are_those_of_the_differenced_likelihood(frame, fit):
     np.testing.assert_allclose(fit.se, np.sqrt(np.diag(np.linalg.inv(hessian))), rtol=1e-3)
 
 
-def test_scores_add_up_to_the_score_of_the_sample(fit):
-    sample, _ = standardised_sample(fit.data)
-    point = fit.scan.modes[0]
-    np.testing.assert_allclose(
-        unit_scores(sample, form=ERROR_MODELS["t"], point=point).sum(0), 0.0, atol=1e-5
-    )
-    moved = point.coordinates + 0.01
-    _, score, _ = evaluate_form(ERROR_MODELS["t"], sample, moved)
-    shifted = replace(point, v=moved[: len(point.v)], a=moved[-2], extra=moved[-1:])
-    scores = unit_scores(sample, form=ERROR_MODELS["t"], point=shifted).sum(0)
-    np.testing.assert_allclose(scores[2:5], score[:3], rtol=1e-9)  # gamma
-    np.testing.assert_allclose(scores[-2:], score[-2:], rtol=1e-9)  # atanh rho, log df
-
-
 def test_t_beats_the_normal_model_on_t_errors_and_is_closer_to_rho():
     """No instrument, so that rho rests on the shape of the errors."""
     gains, normal, t = [], [], []
@@ -135,25 +115,6 @@ def test_intervals_cover_the_outcomes_of_each_group():
         assert abs(inside - 0.9) < 4 * np.sqrt(0.09 / rows.sum()) + 0.005, target
         error = hidden - predictive.mean
         assert abs(error.mean()) < 4 * error.std() / np.sqrt(rows.sum()) + 0.05, target
-
-
-def test_the_epistemic_part_is_the_delta_method(fit, frame):
-    for target in ("selected", "unselected"):
-        rows = frame.head(3)
-        claimed = fit.predict(rows, target=target).epistemic
-        slopes = []
-        for name in fit.params.index:
-            sides = []
-            for step in (1e-5, -1e-5):
-                params = fit.params.copy()
-                params[name] += step
-                rho, sigma = np.tanh(params.iloc[5]), np.exp(params.iloc[6])
-                moved = replace(fit, params=params, rho=rho, sigma=sigma)
-                sides.append(moved.predict(rows, target=target).mean)
-            slopes.append((sides[0] - sides[1]) / 2e-5)
-        gradient = np.array(slopes)
-        expected = np.einsum("im,ij,jm->m", gradient, fit.cov.to_numpy(), gradient)
-        np.testing.assert_allclose(claimed, expected, rtol=1e-5)
 
 
 def test_without_a_variance_the_prediction_says_so():

@@ -108,19 +108,19 @@ def test_the_kind_of_outcome_is_detected_for_every_type_of_column():
     assert outcome(["0", "1", "-9"], selected=pd.Series([1.0, 1.0, 0.0])) == (0, 1)
 
 
-def test_diagnose_uses_the_probit_and_compare_both_classifiers(data, capsys):
+def test_diagnose_uses_the_default_and_compare_both_classifiers(data, capsys):
     shown = run(capsys, "diagnose", data, *ROLES)
     assert shown.code == 0
     lines = shown.out.splitlines()
     assert lines[0].startswith(RULE)
-    assert any(line.startswith("Identification: supported by the instrument") for line in lines)
     frame = loans()
-    fitted = hk.HeckmanClassifier(["branch"], method="ml").fit(
-        frame.drop(columns="repaid"), frame["repaid"]
-    )
+    fitted = hk.HeckmanClassifier(["branch"]).fit(frame.drop(columns="repaid"), frame["repaid"])
+    verdict = str(fitted.identification_).replace("hk.test_instruments", "heckesel diagnose")
+    assert f"Identification: {verdict}" in lines
     shown = run(capsys, "diagnose", data, *ROLES, "--json")
     printed = json.loads(shown.out)
-    assert printed["identification"]["evidence"]["rho"] == pytest.approx(fitted.rho_, abs=1e-6)
+    found = printed["identification"]["evidence"]["posterior_rho"]
+    assert found == pytest.approx(fitted.rho_, abs=1e-6)
     assert [test["name"] for test in printed["tests"]["tests"]] == ["inequalities"]
     shown = run(capsys, "compare", data, *ROLES, "--splits", 2, "--json")
     rows = {row["method"]: row for row in json.loads(shown.out)["methods"]}
@@ -169,15 +169,6 @@ def test_zero_and_one_are_numbers_if_an_option_needs_numbers(data, tmp_path, cap
     classes = ["--kind", "classification"]
     shown = run(capsys, "fit", data, *ROLES, *options, *classes, "--out", tmp_path / "n")
     assert shown.code == 2
-
-
-def test_a_report_is_written_for_two_classes(data, tmp_path, capsys):
-    page = tmp_path / "r.html"
-    typed = ["--method", "ml", "--kind", "classification", "--report", page]
-    shown = run(capsys, "fit", data, *ROLES, *typed, "--out", tmp_path / "m")
-    assert shown.code == 0
-    assert isinstance(hk.load(tmp_path / "m"), hk.HeckmanClassifier)
-    assert "probability of repaid = 1" in page.read_text(encoding="utf-8")
 
 
 def test_three_strings_are_refused_as_classes(tmp_path, capsys):

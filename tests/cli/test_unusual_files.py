@@ -66,17 +66,6 @@ def test_a_pipe_or_a_folder_is_refused_at_once(typed, folder, capsys):
     assert {path.name for path in folder.iterdir()} == before
 
 
-@pytest.mark.usefixtures("alarm")
-def test_a_pipe_is_refused_as_parquet_file_and_as_model(folder):
-    pytest.importorskip("pyarrow")
-    with pytest.raises(hk.DataError, match=r"pipe\.parquet' is not a regular file"):
-        hk.heckman(*FORMULAS, folder / "pipe.parquet")
-    with pytest.raises(hk.DataError, match=r"pipe\.heckesel is not a regular file"):
-        hk.load(folder / "pipe.heckesel")
-    with pytest.raises(hk.DataError, match="not a regular file"):
-        hk.heckman(*FORMULAS, str(folder / "*.parquet"))
-
-
 @pytest.mark.parametrize("value", [[1.0, 2.0], {"a": 1.0}], ids=["list", "struct"])
 @pytest.mark.parametrize("role", ["x", "z", "y"])
 def test_columns_of_lists_and_structs_are_refused_by_name(role, value, tmp_path, capsys):
@@ -90,29 +79,6 @@ def test_columns_of_lists_and_structs_are_refused_by_name(role, value, tmp_path,
         shown = run(capsys, command, path, *options)
         assert shown.code == 2
         assert f"column '{role}' holds lists or records" in shown.err
-    classes = (drawn()["y"] > 0).astype(float).where(drawn()["y"].notna())
-    for fit in (
-        lambda: hk.heckman(*FORMULAS, frame),
-        lambda: hk.heckman(*FORMULAS, path),
-        lambda: hk.HeckmanRegressor(["z"]).fit(frame[["x", "z"]], frame["y"]),
-        lambda: hk.HeckmanClassifier(["z"]).fit(
-            frame[["x", "z"]], frame["y"] if role == "y" else classes
-        ),
-        lambda: hk.DeepHeckmanRegressor(["z"], networks=hk.Networks(device="cpu")).fit(
-            frame[["x", "z"]], frame["y"]
-        ),
-    ):
-        with pytest.raises(hk.DataError, match=f"column '{role}'"):
-            fit()
-
-
-def test_a_model_for_numbers_names_the_column_of_lists(folder, capsys):
-    pytest.importorskip("pyarrow")
-    drawn().assign(x=[[1.0]] * 300).to_parquet(folder / "new.parquet")
-    assert run(capsys, "fit", folder / "t.csv", *ROLES, "--out", folder / "m").code == 0
-    shown = run(capsys, "predict", folder / "m", folder / "new.parquet")
-    assert shown.code == 2
-    assert "column 'x'" in shown.err
 
 
 @pytest.mark.parametrize(
@@ -133,16 +99,6 @@ def test_a_device_is_checked_before_anything_is_read(typed, folder, capsys, monk
     shown = run(capsys, *typed, "--device", "cuda")
     said = "device is 'cuda', but torch finds no CUDA cards on this machine; use 'cpu' or 'auto'\n"
     assert (shown.code, shown.out, shown.err) == (2, "", f"heckesel: {said}")
-
-
-def test_a_misspelt_device_is_refused_without_torch(folder):
-    code = (
-        "import sys; from heckesel.cli import main\n"
-        "try: main(['fit', 'none.csv', '--outcome', 'y', '--out', 'm', '--device', 'gpuu'])\n"
-        "finally: print(sorted({'torch', 'pandas'} & set(sys.modules)))"
-    )
-    shown = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
-    assert (shown.returncode, shown.stdout) == (2, "[]\n")
 
 
 @pytest.mark.parametrize("error", ["ImportError", "OSError", "RuntimeError"])

@@ -41,21 +41,6 @@ def test_unknown_errors_are_refused():
         make_interactions(10, rho=0.5, alpha=1.0, seed=0, errors="laplace")
 
 
-@pytest.mark.parametrize(("errors", "df"), [("normal", 3), ("t", 3), ("t", 8.0), ("chi2", 3)])
-def test_probabilities_of_selection_are_shares_of_draws(errors, df):
-    n = 200_000
-    _, u = draw_errors(np.random.default_rng(14), n, rho=0.4, sigma=1.0, errors=errors, df=df)
-    z = np.random.default_rng(15).normal(size=n)
-    index = np.array([-2.0, -0.5, 0.0, 0.8, 2.5])
-    at_index = selection_probability(index, errors, df)
-    given_x = probability_given_x(index, 0.9, errors, df)
-    for j, value in enumerate(index):
-        share, averaged = np.mean(value + u > 0), np.mean(value + 0.9 * z + u > 0)
-        # 5 sd of a share of n draws, at most .0056
-        assert share == pytest.approx(at_index[j], abs=5 * np.sqrt(0.25 / n))
-        assert averaged == pytest.approx(given_x[j], abs=5 * np.sqrt(0.25 / n))
-
-
 @pytest.mark.parametrize("errors", ["t", "chi2"])
 def test_probability_given_x_is_the_average_over_the_instrument(errors):
     index = np.array([-1.7, 0.0, 0.6, 2.4])

@@ -14,7 +14,7 @@ from heckesel.data import selection_data
 from heckesel.deep.training import assign_folds
 from heckesel.estimators.compare_models import compare_models
 from heckesel.tables.problems import repeated_units as repeated_units_question
-from heckesel.verdict.checks import normality
+from heckesel.verdict.linear import normality
 from tests.cli.command_line import run
 from tests.repeated_units import all_outcomes, repeated_units
 
@@ -64,7 +64,7 @@ def test_folds_of_networks_have_about_as_many_selected_units_and_nest():
     np.testing.assert_array_equal(assign_folds(data, 20, 3) % 5, five)
 
 
-@pytest.mark.parametrize("name", ["linear", "classes", "heckman", "identify"])
+@pytest.mark.parametrize("name", ["linear", "classes", "heckman"])
 def test_repeating_each_row_in_its_group_changes_no_standard_error(name):
     """A group of two equal rows has the score of one row twice, so the sandwich is the same."""
     X, y = repeated_units(2, units=200, rows=1)
@@ -72,10 +72,7 @@ def test_repeating_each_row_in_its_group_changes_no_standard_error(name):
     found = []
     for rows, groups in ((X, np.arange(200)), (pd.concat([X, X]), np.tile(np.arange(200), 2))):
         frame, outcome = rows.drop(columns="id"), y.loc[rows.index].to_numpy()
-        if name == "identify":
-            verdict = hk.identify(frame, outcome, instruments=["z"], groups=groups)
-            found.append([verdict.evidence["wald"]])
-        elif name == "heckman":
+        if name == "heckman":
             both = frame.assign(y=outcome)
             found.append(hk.heckman("y ~ g0 + x", "~ g0 + x + z", both, groups=groups).se)
         else:

@@ -67,7 +67,7 @@ def told(result):
         return result.params.to_numpy()
     if hasattr(result, "fitted_"):
         return result.predict(np.zeros((1, 3)))
-    return [result.evidence["wald"]] if "wald" in result.evidence else [str(result)]
+    return [result.evidence["posterior_rho"]]
 
 
 @pytest.mark.parametrize("fit", FITS)

@@ -52,7 +52,23 @@ class FitComparison:
         -------
         str
         """
-        return as_text(self.names, self._rows())
+        rows = self._rows()
+        head = ("", *map(printable, self.names))
+        body = [row if isinstance(row, str) else ("  " + row[0], *row[1:]) for row in rows.body]
+        foot = [line for row in rows.foot for line in _wrapped(row)]
+        lines = [head, *(row for row in body if not isinstance(row, str)), *foot]
+        widths = [max(len(_padded(line[at], at)) for line in lines) for at in range(len(head))]
+
+        def line(row) -> str:
+            values = (
+                f"{_padded(value, at):{'>' if at else '<'}{widths[at]}}"
+                for at, value in enumerate(row)
+            )
+            return "  ".join(values).rstrip()
+
+        rule = "-" * (sum(widths) + 2 * len(self.names))
+        shown = [f"{row}:" if isinstance(row, str) else line(row) for row in body]
+        return "\n".join([rule, line(head), rule, *shown, rule, *map(line, foot), rule, NOTE])
 
     def to_markdown(self) -> str:
         """The same table in Markdown.
@@ -61,7 +77,11 @@ class FitComparison:
         -------
         str
         """
-        return as_markdown(self.names, self._rows(name=markdown_escaped))
+        rows = self._rows(name=markdown_escaped)
+        blank = ("",) * len(self.names)
+        body = [(f"**{row}**", *blank) if isinstance(row, str) else row for row in rows.body]
+        head = ("", *map(markdown_escaped, self.names))
+        return f"{markdown_table(head, [*body, *rows.foot])}\n\n{NOTE}"
 
     def to_latex(self, stars: bool = False) -> str:
         """The same table in LaTeX, which needs the package booktabs.
@@ -77,7 +97,19 @@ class FitComparison:
         str
         """
         text = {"name": latex_escaped, "number": latex_number}
-        return as_latex(self.names, self._rows(**text, stars=stars), stars=stars)
+        rows = self._rows(**text, stars=stars)
+        wide = len(self.names) + 1
+        head = " & ".join(["", *map(latex_escaped, self.names)])
+        lines = [rf"\begin{{tabular}}{{l{'c' * len(self.names)}}}", r"\toprule", rf"{head} \\"]
+        for row in rows.body:
+            if isinstance(row, str):
+                lines += [r"\midrule", rf"\multicolumn{{{wide}}}{{l}}{{\textit{{{row}}}}} \\"]
+            else:
+                lines.append(rf"{' & '.join(row)} \\")
+        lines += [r"\midrule", *(rf"{' & '.join(_symbol(row))} \\" for row in rows.foot)]
+        note = f"{NOTE} {STARS_NOTE}" if stars else NOTE
+        lines += [r"\bottomrule", rf"\multicolumn{{{wide}}}{{l}}{{\footnotesize {note}}} \\"]
+        return "\n".join([*lines, r"\end{tabular}"])
 
     def to_html(self) -> str:
         """The same table in HTML, which notebooks show.
@@ -86,7 +118,15 @@ class FitComparison:
         -------
         str
         """
-        return as_html(self.names, self._rows())
+        rows = self._rows()
+        body: list[tuple[str, ...] | str] = []
+        for row in rows.body:
+            if isinstance(row, tuple) and row[0] == "":
+                pairs = zip(body.pop(), row, strict=True)
+                row = tuple("\n".join(filter(None, pair)) for pair in pairs)
+            body.append(row)
+        table = web.html_table(("", *self.names), [*body, "fit", *rows.foot])
+        return web.block(table, f'<p class="soft">{NOTE}</p>')
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
         """The coefficients as numbers.
@@ -264,25 +304,6 @@ def _facts(name, number) -> dict[str, Callable]:
     }
 
 
-def as_text(names: tuple[str, ...], rows: Rows) -> str:
-    """Ruled lines; numbers end one place to the left of the parentheses."""
-    head = ("", *map(printable, names))
-    body = [row if isinstance(row, str) else ("  " + row[0], *row[1:]) for row in rows.body]
-    foot = [line for row in rows.foot for line in _wrapped(row)]
-    lines = [head, *(row for row in body if not isinstance(row, str)), *foot]
-    widths = [max(len(_padded(line[at], at)) for line in lines) for at in range(len(head))]
-
-    def line(row) -> str:
-        values = (
-            f"{_padded(value, at):{'>' if at else '<'}{widths[at]}}" for at, value in enumerate(row)
-        )
-        return "  ".join(values).rstrip()
-
-    rule = "-" * (sum(widths) + 2 * len(names))
-    shown = [f"{row}:" if isinstance(row, str) else line(row) for row in body]
-    return "\n".join([rule, line(head), rule, *shown, rule, *map(line, foot), rule, NOTE])
-
-
 def _wrapped(row: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     """A row of the foot as one or more lines, so that a verdict does not widen the table."""
     parts = [textwrap.wrap(each, WIDEST_WORDS, break_long_words=False) for each in row]
@@ -293,41 +314,5 @@ def _padded(value: str, at: int) -> str:
     return value if at == 0 or value.endswith(")") else f"{value} "
 
 
-def as_markdown(names: tuple[str, ...], rows: Rows) -> str:
-    """A table with the headings of the equations in bold."""
-    blank = ("",) * len(names)
-    body = [(f"**{row}**", *blank) if isinstance(row, str) else row for row in rows.body]
-    head = ("", *map(markdown_escaped, names))
-    return f"{markdown_table(head, [*body, *rows.foot])}\n\n{NOTE}"
-
-
-def as_latex(names: tuple[str, ...], rows: Rows, *, stars: bool) -> str:
-    """A booktabs table, one block per equation."""
-    wide = len(names) + 1
-    head = " & ".join(["", *map(latex_escaped, names)])
-    lines = [rf"\begin{{tabular}}{{l{'c' * len(names)}}}", r"\toprule", rf"{head} \\"]
-    for row in rows.body:
-        if isinstance(row, str):
-            lines += [r"\midrule", rf"\multicolumn{{{wide}}}{{l}}{{\textit{{{row}}}}} \\"]
-        else:
-            lines.append(rf"{' & '.join(row)} \\")
-    lines += [r"\midrule", *(rf"{' & '.join(_symbol(row))} \\" for row in rows.foot)]
-    note = f"{NOTE} {STARS_NOTE}" if stars else NOTE
-    lines += [r"\bottomrule", rf"\multicolumn{{{wide}}}{{l}}{{\footnotesize {note}}} \\"]
-    return "\n".join([*lines, r"\end{tabular}"])
-
-
 def _symbol(row: tuple[str, ...]) -> tuple[str, ...]:
     return (rf"$\{row[0]}$", *row[1:]) if row[0] in ("rho", "sigma") else row
-
-
-def as_html(names: tuple[str, ...], rows: Rows) -> str:
-    """The same for a notebook, each standard error below its estimate."""
-    body: list[tuple[str, ...] | str] = []
-    for row in rows.body:
-        if isinstance(row, tuple) and row[0] == "":
-            pairs = zip(body.pop(), row, strict=True)
-            row = tuple("\n".join(filter(None, pair)) for pair in pairs)
-        body.append(row)
-    table = web.html_table(("", *names), [*body, "fit", *rows.foot])
-    return web.block(table, f'<p class="soft">{NOTE}</p>')

@@ -95,11 +95,9 @@ class FunctionalForm:
         """Names of the error models that are considered: those within 10 AIC units of the best or
         no worse than the normal model, except fits that ran out of iterations."""
         normal = next(form.aic for form in self.forms if form.name == GAUSSIAN.name)
-        has_say = forms_to_weigh([form.aic for form in self.forms], normal)
+        most = max(min(form.aic for form in self.forms) + CLOSE_AIC, normal)
         return tuple(
-            form.name
-            for form, counts in zip(self.forms, has_say, strict=True)
-            if counts and form.status != "max_iterations"
+            form.name for form in self.forms if form.aic <= most and form.status != "max_iterations"
         )
 
     @cached_property
@@ -257,10 +255,3 @@ def with_weights(fits: Sequence[FormResult]) -> tuple[FormResult, ...]:
     relative = np.exp(-0.5 * (aic - aic.min()))
     pairs = zip(fits, relative / relative.sum(), strict=True)
     return tuple(replace(fit, aic_weight=float(weight)) for fit, weight in pairs)
-
-
-def forms_to_weigh(aic, normal_aic: float) -> np.ndarray:
-    """Which error models are considered: those within CLOSE_AIC of the best, and all that fit no
-    worse than the normal model, which most fits report."""
-    aic = np.asarray(aic)
-    return aic <= max(np.min(aic) + CLOSE_AIC, normal_aic)

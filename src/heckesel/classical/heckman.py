@@ -65,9 +65,19 @@ def _fit_ols(data: SelectionData, design, kind, options) -> HeckmanFit:
     fit = fit_least_squares(data.x, data.y, data.weight)
     covariance = least_squares_covariance(data.x, data.y, data.weight, fit, kind, **options)
     params, cov = labelled([("outcome", name) for name in data.x_names], fit.beta, covariance)
-    rest: dict = {"method": "least squares", "covariance": kind, "data": data, "design": design}
-    numbers: dict = {"rho": float("nan"), "sigma": fit.sigma, "loglik": fit.loglik}
-    return HeckmanFit(params=params, cov=cov, status="converged", **numbers, **rest, **options)
+    return HeckmanFit(
+        params=params,
+        cov=cov,
+        rho=float("nan"),
+        sigma=fit.sigma,
+        loglik=fit.loglik,
+        status="converged",
+        method="least squares",
+        covariance=kind,
+        data=data,
+        design=design,
+        **options,
+    )
 
 
 def fit_ml(
@@ -118,17 +128,22 @@ def fit_both_steps(
     stage = two_steps(rows, scalings)
     _check_separation_of_fit(rows, stage.probit.hessian, data.w_names)
     _check_mills(stage.gram, data.x_names)
-    fit = in_user_units(stage, scalings)
+    values = in_user_units(stage, scalings)
     covariance = two_step_covariance(rows, scalings, stage, kind, **_selected_first(options, data))
-    labels = [*equation_labels(data), ("mills", "lambda")]
-    p, q = rows.p, rows.q
-    order = [*range(p), *range(p + 1, p + 1 + q), p]  # numbers come as beta, lambda, gamma
-    vector = np.concatenate([fit.beta, [fit.lambda_coef], fit.gamma])
-    params, cov = labelled(labels, vector[order], covariance[np.ix_(order, order)])
-    rest: dict = {"method": "two-step", "covariance": kind, "data": data, "design": design}
-    numbers: dict = {"rho": fit.rho, "sigma": fit.sigma, "loglik": float("nan")}
+    params, cov = labelled([*equation_labels(data), ("mills", "lambda")], values, covariance)
+    sigma = float(np.sqrt(stage.variance)) * scalings.y_scale
     return HeckmanFit(
-        params=params, cov=cov, status=fit.probit.status, **numbers, **rest, **options
+        params=params,
+        cov=cov,
+        rho=float(values[-1]) / sigma,
+        sigma=sigma,
+        loglik=float("nan"),
+        status=stage.probit.status,
+        method="two-step",
+        covariance=kind,
+        data=data,
+        design=design,
+        **options,
     )
 
 

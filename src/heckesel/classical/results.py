@@ -38,7 +38,7 @@ from heckesel.classical.profile import (
 )
 from heckesel.classical.rows import ALL_ROWS_UP_TO, Rows, SampleScale, standardised_sample
 from heckesel.classical.stream import StreamedData, StreamedRows, loglik_at_zero
-from heckesel.classical.summary import augment, glance, slopes, tidy
+from heckesel.classical.summary import augment
 from heckesel.classical.two_step import bootstrap_two_step, linear_score_test
 from heckesel.data import RowSummary, SelectionData, check_level
 from heckesel.display import Summary
@@ -97,7 +97,9 @@ class NamedEstimates:
         """
         check_level(level)
         over_rho: ConditionalFits | None = getattr(self, "over_rho", None)  # a probit has no rho
-        _check_inference(method, over_rho)
+        _check_inference(method)
+        if method == "profile" and over_rho is None:
+            raise DataError("inference of this fit is 'wald'; use method='wald'")
         frame = wald_table(self.params, self.se, level, self.freedom, name="coef")
         if over_rho is not None and method != "wald":
             # the selection equation is a probit, which rho hardly affects
@@ -124,7 +126,8 @@ class NamedEstimates:
     @property
     def df_model(self) -> int:
         """Number of slopes of the outcome equation; in a probit, of its only equation."""
-        return slopes(self)
+        equation = self.params.index[0][0]
+        return int((self.params[equation].index != "Intercept").sum())
 
     @property
     def df_resid(self) -> int:
@@ -170,7 +173,7 @@ class NamedEstimates:
             ``equation``, ``term``, ``estimate``, ``std_error``, ``statistic``, ``p_value``, ``low``
             and ``high``. P-values and intervals are those of the summary.
         """
-        return tidy(self, level)
+        return self.to_frame(level).rename(columns=table.TIDY).reset_index()
 
     def glance(self) -> pd.DataFrame:
         """Table with one row that describes the fit.
@@ -182,7 +185,10 @@ class NamedEstimates:
             ``rho``, ``sigma``, ``loglik``, ``aic``, ``bic``, ``method``, ``errors``,
             ``covariance``, ``inference``, ``status`` and ``verdict``.
         """
-        return glance(self)
+        found = {name: getattr(self, name) for name in table.FACTS if hasattr(self, name)}
+        if hasattr(self, "identification"):
+            found["verdict"] = self.identification.verdict
+        return pd.DataFrame([found])
 
     def _repr_html_(self) -> str:
         return self.summary()._repr_html_()  # type: ignore[attr-defined]
@@ -343,11 +349,9 @@ def keep_result(model, result) -> None:
         model.sigma_ = result.sigma
 
 
-def _check_inference(method, over_rho: ConditionalFits | None) -> None:
+def _check_inference(method) -> None:
     if method is not None and not is_one_of(method, ("wald", "profile")):
         raise DataError(f"method must be 'wald' or 'profile', got {method!r}")
-    if method == "profile" and over_rho is None:
-        raise DataError("inference of this fit is 'wald'; use method='wald'")
 
 
 def reason_of(modes: tuple, selected: int) -> str:
@@ -687,8 +691,7 @@ class SelectionFit(NamedEstimates):
             *most, last = map(repr, self.error_parameters)
             names = f"{', '.join(most)} or {last}" if most else last
             raise DataError(f"parameter must be {names}, got {parameter!r}")
-        if method is not None and not is_one_of(method, ("wald", "profile")):
-            raise DataError(f"method must be 'wald' or 'profile', got {method!r}")
+        _check_inference(method)
         label, back = ESTIMATED_AS[parameter]
         term = ("ancillary", label)
         place = self.params.index.get_loc(term)

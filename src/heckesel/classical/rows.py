@@ -98,27 +98,7 @@ class ColumnScale:
 def column_scale(values: np.ndarray) -> ColumnScale:
     """Mean and sd of each column; without a constant column only scales, since a shift
     could not be mapped back."""
-    n = len(values)
-    constants = _constant_columns(values)
-    squares = np.einsum("ij,ij->j", values, values) / n
-    if not len(constants):
-        return ColumnScale(
-            np.zeros(values.shape[1]), np.sqrt(np.where(squares > 0, squares, 1.0)), None
-        )
-    constant = int(constants[0])
-    centre = np.ones(n) @ values / n
-    variance = squares - centre**2
-    for j in np.flatnonzero(variance < 1e-6 * squares):  # too much cancelled to trust
-        variance[j] = values[:, j].var()
-    scale = np.sqrt(np.where(variance > 0, variance, 1.0))
-    centre[constant], scale[constant] = 0.0, values[0, constant]
-    return ColumnScale(centre, scale, constant)
-
-
-def _constant_columns(values) -> np.ndarray:
-    """Columns that are one non-zero number; a glance at the first rows rules out most."""
-    candidates = np.flatnonzero((values[:64] == values[0]).all(axis=0) & (values[0] != 0))
-    return np.array([j for j in candidates if (values[:, j] == values[0, j]).all()], dtype=int)
+    return column_scale_by(moments_of(values))
 
 
 def moments_in_blocks(values: np.ndarray, rows: np.ndarray) -> Moments:
@@ -127,7 +107,8 @@ def moments_in_blocks(values: np.ndarray, rows: np.ndarray) -> Moments:
     def moments(block: slice) -> Moments:
         return moments_of(gathered(values, rows[block]))
 
-    return reduce(Moments.joined, in_threads(moments, slices(len(rows))))
+    run = in_threads if len(rows) >= SEVERAL_CORES_FROM else map
+    return reduce(Moments.joined, run(moments, slices(len(rows))), moments_of(values[:0]))
 
 
 def gathered(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -138,7 +119,7 @@ def gathered(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 
 def column_scale_by(moments: Moments) -> ColumnScale:
-    """As `column_scale` for all rows; moments without weights."""
+    """As `column_scale`, from moments without weights."""
     constants = np.flatnonzero((moments.low == moments.high) & (moments.low != 0))
     variance = moments.squares / moments.weight
     if not len(constants):
@@ -509,15 +490,12 @@ def _fill(out: np.ndarray, values: np.ndarray, rows: np.ndarray, scale: ColumnSc
 def standardised_sample(data: SelectionData) -> tuple[Sample, SampleScale]:
     """All rows of `data`, standardised by their own moments."""
     y, is_long = data.y[data.s], data.n > ALL_ROWS_UP_TO
-    if is_long:
-        inside, outside = np.flatnonzero(data.s), np.flatnonzero(~data.s)
-        of_w = moments_in_blocks(data.w, inside)
-        w_scaling = column_scale_by(of_w.joined(moments_in_blocks(data.w, outside)))
-        same = data.x_starts_w  # so that each column is read once
-        of_x = of_w.of_first(data.x.shape[1]) if same else moments_in_blocks(data.x, inside)
-        x_scaling = column_scale_by(of_x)
-    else:
-        w_scaling, x_scaling = column_scale(data.w), column_scale(data.x[data.s])
+    inside, outside = np.flatnonzero(data.s), np.flatnonzero(~data.s)
+    of_w = of_x = moments_in_blocks(data.w, inside)
+    w_scaling = column_scale_by(of_w.joined(moments_in_blocks(data.w, outside)))
+    if not data.x_starts_w:  # else each column is read once
+        of_x = moments_in_blocks(data.x, inside)
+    x_scaling = column_scale_by(of_x.of_first(data.x.shape[1]))
     y_centre = float(y.mean()) if x_scaling.constant is not None else 0.0
     y_scale = float(np.sqrt(np.mean((y - y_centre) ** 2))) or 1.0
     varying = None

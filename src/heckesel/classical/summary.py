@@ -264,13 +264,13 @@ def test_notes(fit) -> list[str]:
         notes += _tests_of_errors(fit, lr=tests.get("LR") is not None and fit.n <= ALL_ROWS_UP_TO)
     if fit.inference == "profile":
         notes.append(
-            "The instruments, if any, are too weak for Wald inference: p-values and intervals "
-            "of the outcome equation come from the profile likelihood, not from std err."
+            "P-values and intervals of the outcome equation come from the profile likelihood, "
+            "which holds with any instrument, not from std err."
         )
     elif fit.method == "ml" and not fit.wald_holds:
         notes.append(
-            "The instruments, if any, are too weak for Wald inference: these intervals can be "
-            "far too narrow." + " The score test of rho = 0 is valid." * by_score
+            "These intervals assume strong instruments and can be far too narrow without."
+            + " The score test of rho = 0 is valid." * by_score
         )
     return notes
 
@@ -355,25 +355,6 @@ TIDY = {
     "low": "low",
     "high": "high",
 }
-
-
-def tidy(fit, level: float) -> pd.DataFrame:
-    """One row per term, with columns in words."""
-    return fit.to_frame(level).rename(columns=TIDY).reset_index()
-
-
-def glance(fit) -> pd.DataFrame:
-    """One row with what describes the fit as a whole."""
-    found = {name: getattr(fit, name) for name in FACTS if hasattr(fit, name)}
-    if hasattr(fit, "identification"):
-        found["verdict"] = fit.identification.verdict
-    return pd.DataFrame([found])
-
-
-def slopes(fit) -> int:
-    """Slopes of the outcome equation; of the selection equation in a probit of selection."""
-    equation = fit.params.index[0][0]
-    return int((fit.params[equation].index != "Intercept").sum())
 
 
 ADDED = ("selected", "fitted", "fitted_selected", "residual", "p_selected", "inverse_mills")

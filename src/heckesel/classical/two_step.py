@@ -15,28 +15,14 @@ from scipy.special import pdtr, pdtrik
 from heckesel.classical.covariance import cluster_freedom, inverse, meat, meat_of_rows
 from heckesel.classical.likelihood import unselected_units
 from heckesel.classical.probit import (
-    ProbitFit,
     fit_probit,
-    in_units,
     maximise_probit,
     probit_scores,
 )
-from heckesel.classical.rows import Rows, Sample, SampleScale, add_up, standardised_sample
+from heckesel.classical.rows import Rows, Sample, SampleScale, add_up
 from heckesel.data import SelectionData
 from heckesel.math.optimise import Optimum
 from heckesel.math.special import inverse_mills, mills_delta
-
-
-@dataclass(frozen=True)
-class TwoStepFit:
-    """beta : (p,), gamma : (q,), lambda_coef = rho sigma; |rho| may exceed one, and is left so."""
-
-    beta: np.ndarray
-    gamma: np.ndarray
-    lambda_coef: float
-    sigma: float
-    rho: float
-    probit: ProbitFit
 
 
 @dataclass(frozen=True)
@@ -84,12 +70,6 @@ class SecondStage:
             shift = -scalings.y_scale * self.mills.centre / self.mills.scale
             matrix[constant, p] = shift / scalings.x.scale[constant]
         return matrix
-
-
-def fit_two_step(data: SelectionData) -> TwoStepFit:
-    """Both steps on rows in memory."""
-    rows, scalings = standardised_sample(data)
-    return in_user_units(two_steps(rows, scalings), scalings)
 
 
 def two_steps(rows: Rows, scalings: SampleScale, start: np.ndarray | None = None) -> SecondStage:
@@ -142,14 +122,14 @@ def _mills_sums(block: Sample, *, gamma) -> tuple:
     return mass.sum(), mass @ ratio, mass @ ratio**2
 
 
-def in_user_units(stage: SecondStage, scalings: SampleScale) -> TwoStepFit:
+def in_user_units(stage: SecondStage, scalings: SampleScale) -> np.ndarray:
+    """(p + q + 1,) estimates (beta, gamma, lambda), as the parameters are listed."""
     coefficients = stage.back(scalings) @ stage.coefficients
     constant = scalings.x.constant
     if constant is not None:
         coefficients[constant] += scalings.y_centre / scalings.x.scale[constant]
-    probit = in_units(stage.probit, scalings.w.back)
-    c, sigma = float(coefficients[-1]), float(np.sqrt(stage.variance)) * scalings.y_scale
-    return TwoStepFit(coefficients[:-1], probit.gamma, c, sigma, c / sigma, probit)
+    gamma = scalings.w.back @ stage.probit.point
+    return np.concatenate([coefficients[:-1], gamma, coefficients[-1:]])
 
 
 def _solve(gram, target) -> np.ndarray:
@@ -188,13 +168,14 @@ def _residual_sums(block: Sample, *, mills, coefficients) -> tuple:
 def two_step_covariance(
     rows: Rows, scalings: SampleScale, stage: SecondStage, kind: str, **meat
 ) -> np.ndarray:
-    """(p + 1 + q, p + 1 + q) covariance of (beta, lambda, gamma), as the parameters are listed.
+    """(p + q + 1, p + q + 1) covariance of (beta, gamma, lambda), as the parameters are listed.
 
     meat : options of `meat_of_rows`
     """
     model = kind == "information"
     joint = _model_covariance(stage) if model else _stacked_sandwich(rows, stage, **meat)
-    transform = block_diag(stage.back(scalings), scalings.w.back)
+    order = [*range(rows.p), *range(rows.p + 1, rows.p + 1 + rows.q), rows.p]
+    transform = block_diag(stage.back(scalings), scalings.w.back)[order]
     return transform @ joint @ transform.T
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -14,8 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from heckesel import display, margins
 from heckesel.classical.prediction import SELECTION, averages_table, effects_table
-from heckesel.column_checks import check_errors
-from heckesel.data import SelectionData, check_level, check_weights, marked_rows
+from heckesel.data import check_level, check_weights, marked_rows
 from heckesel.errors import DataError, HeckeselError, is_one_of, warn_user
 from heckesel.predictive import (
     TARGETS,
@@ -28,14 +28,12 @@ from heckesel.predictive import (
 from heckesel.saving import Savable
 from heckesel.tables.fit_input import outcome_column
 from heckesel.tables.frames import check_same_order, library_of, row_labels
-from heckesel.verdict.fitted import identify_data
 from heckesel.verdict.identify import (
-    CONTRADICTED,
-    MOSTLY_PRIOR,
     NOTHING_TO_CORRECT,
     Identification,
 )
 
+_TOLD: WeakKeyDictionary = WeakKeyDictionary()  # models whose users know their verdict
 ROWS = 20_000  # that are computed together, unless one question needs more
 WITHOUT_FOLDS = (
     "all networks were trained on the same rows, so their disagreement is not a standard error; "
@@ -123,13 +121,19 @@ def _in_chunks(questions: Sequence[tuple]) -> list[list[tuple]]:
     return chunks
 
 
-def target_of(model, target: str) -> str:
-    """The target of a prediction, the population if every unit of the fit was selected; warns of
-    the caveat of the fit."""
+def target_of(model, target: str, *, tell: bool = True) -> str:
+    """The target of a prediction, the population if every unit of the fit was selected.
+
+    tell : whether to warn of a doubtful verdict, once for each fit
+    """
     check_is_fitted(model)
     check_target(target)
-    if model.identification_.verdict in (MOSTLY_PRIOR, CONTRADICTED):
-        warn_user(str(model.identification_))
+    found = model.identification_
+    if tell and found.is_doubtful and _TOLD.get(model) is not found:
+        _TOLD[model] = found
+        warn_user(
+            f"the verdict on this {type(model).__name__} is {found.verdict!r}; see identification_"
+        )
     if model.identification_.verdict != NOTHING_TO_CORRECT:
         return target
     if target == "unselected":
@@ -433,7 +437,7 @@ class FittedModel(Savable, BaseEstimator):
         x, w = (np.zeros((2, len(names))) for names in (columns.x_names, columns.w_names))
         for target in TARGETS:
             try:
-                found = self._numbers(x, w, target_of(self, target))
+                found = self._numbers(x, w, target_of(self, target, tell=False))
             except HeckeselError:
                 if target == "population":
                     raise
@@ -593,30 +597,6 @@ class SelectionRegressor(RegressorMixin, FittedModel):
     def _numbers(self, x, w, target: str):
         found = _predictive(self, x, w, target)
         return found.mean, found.std, *found.interval(0.9).T
-
-
-def identify(data: SelectionData) -> Identification:
-    """`identify_with_warning`, for models of errors, which an exact outcome has not."""
-    if not data.s.all():
-        check_errors(data)
-    return identify_with_warning(data)
-
-
-def identify_with_warning(data: SelectionData) -> Identification:
-    """The verdict, with a warning if there is no instrument, or no selection."""
-    verdict = identify_data(data)
-    if verdict.verdict == NOTHING_TO_CORRECT:
-        warn_no_selection(data)
-    elif not data.instruments:
-        warn_user(str(verdict))
-    return verdict
-
-
-def warn_no_selection(data: SelectionData) -> None:
-    warn_user(
-        f"all {data.n} rows have an outcome, so every unit was selected and there is nothing to "
-        "correct: this is a plain ensemble"
-    )
 
 
 def rows_for_target(model, X, target: str):

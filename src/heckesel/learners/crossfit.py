@@ -97,21 +97,15 @@ def cross_fit(learner, rows: FoldedRows, y, splines=None, *, seed: int, n_jobs=N
     x, weight, folds = rows.x, rows.weight, rows.folds
     if isinstance(learner, Networks) and learner.folds is not None and len(y) >= LEAST_FOR_FOLDS:
         return cross_fit_networks(learner, x, y, weight, folds)
-    start = np.zeros((folds.max() + 1, 1))
+    count = folds.max() + 1
+    start = np.zeros((count, 1))
     if learner == "boosting":
         splines = rows.fit_ridge(y, curved=True)[1] if splines is None else splines
         start = splines.predict_members(x)
-
-    def fit(k):
-        inside, out = folds != k, folds == k
-        if learner == "boosting":
-            model = _boosting(x, y - start[k], weight, inside, out, seed + k)
-        else:
-            model = _own(learner, x[inside], y[inside], weight[inside])
-        with _naming(learner):
-            return model, np.asarray(model.predict(x[out]), dtype=float)
-
-    found = Parallel(n_jobs=n_jobs)(delayed(fit)(k) for k in range(folds.max() + 1))
+    found = Parallel(n_jobs=n_jobs)(
+        delayed(_fit_without)(learner, x, y - start[k], weight, folds == k, seed + k)
+        for k in range(count)
+    )
     held_out = np.empty(len(y))
     for k, (model, predicted) in enumerate(found):
         if predicted.shape != (np.count_nonzero(folds == k),) or not np.isfinite(predicted).all():
@@ -124,6 +118,18 @@ def cross_fit(learner, rows: FoldedRows, y, splines=None, *, seed: int, n_jobs=N
         return held_out, ModelMembers(tuple(model for model, _ in found))
     held_out += start[folds, np.arange(len(y))]
     return held_out, ModelMembers(tuple(model for model, _ in found), splines)
+
+
+def _fit_without(learner, x, y, weight, out, seed: int):
+    """The model of all rows but those of a fold, `out`, and its predictions of them. The arrays are
+    arguments, which workers of joblib share rather than copy."""
+    inside = ~out
+    if learner == "boosting":
+        model = _boosting(x, y, weight, inside, out, seed)
+    else:
+        model = _own(learner, x[inside], y[inside], weight[inside])
+    with _naming(learner):
+        return model, np.asarray(model.predict(x[out]), dtype=float)
 
 
 def _boosting(x, y, weight, inside, out, seed: int):

@@ -14,10 +14,9 @@ import pandas as pd
 from sklearn.base import clone
 
 from heckesel import __version__
+from heckesel.diagnose import placebo, test_instruments
 from heckesel.display import number, p_text
 from heckesel.errors import DataError
-from heckesel.estimators.identify import test_instruments
-from heckesel.hidden_columns import placebo
 from heckesel.io import announce, unannounced
 from heckesel.margins import frame_of_rows
 from heckesel.metrics import AGAINST_BELOW, WELL_FROM, regions
@@ -36,6 +35,7 @@ REGIONS = {
     "well": f"mostly selected ({100 * WELL_FROM:.0f} % or more)",
 }
 RHO_SHOWN = (-0.9, -0.6, -0.3, 0.0, 0.3, 0.6, 0.9)
+MOST_CASES = 5_000  # to group by probability of selection
 # Each hidden column costs a fit; together they take less time than that of the default model.
 HIDDEN_COLUMNS, HIDDEN_ROWS, HIDDEN_FOLDS = 4, 2_000, 3
 
@@ -188,7 +188,7 @@ def _naive(model, frame, y, s, sides):
     if has_posterior(model):  # its outcome model is that of the selected
         return _with(model, selection=None, rho=None)
     twin, chosen = clone(model), np.flatnonzero(s)
-    given = {"on_problem": "fix", "progress": False, "scale": None, "errors": "normal"}
+    given = {"on_problem": "fix", "verbose": False, "scale": None, "errors": "normal"}
     twin.set_params(**{name: given[name] for name in given if name in twin.get_params()})
     sides = {k: None if side is None else np.asarray(side)[chosen] for k, side in sides.items()}
     y = pd.Series(np.asarray(y)[chosen], name=model.outcome_name_)
@@ -224,8 +224,17 @@ def _table_of_means(means: pd.DataFrame, digits, *, usable: bool) -> Table:
     return Table(f"Means with {WIDE} intervals", header, rows)
 
 
+def some_of(frame: pd.DataFrame) -> pd.DataFrame:
+    """At most 5,000 cases, at even steps."""
+    return frame.iloc[np.unique(np.linspace(0, len(frame) - 1, MOST_CASES).round().astype(int))]
+
+
 def _changes(model, naive, frame, digits, *, usable: bool) -> Table | None:
     """The means by probability of selection, in groups of at least ten cases."""
+    caption = "Mean by probability of selection: everyone with these columns, selected or not"
+    if len(frame) > MOST_CASES:
+        caption += f" ({MOST_CASES:,} of the cases)"
+    frame = some_of(frame)
     found = regions(selection_probability(model, frame))
     if not found:
         return None
@@ -245,7 +254,7 @@ def _changes(model, naive, frame, digits, *, usable: bool) -> Table | None:
     ]
     corrected = "corrected" + ("" if usable else " (do not use)")
     return Table(
-        "Mean by probability of selection: everyone with these columns, selected or not",
+        caption,
         ("group", "cases", "naive", corrected, "change", "in words"),
         rows,
         words=("in words",),
@@ -496,10 +505,10 @@ def _columns(model, frame, s) -> Table:
 
 def _options(model) -> Table:
     """Those that differ from the defaults, and the method."""
-    usual = type(model)().get_params()
+    usual = type(model)().get_params(deep=False)
     shown = [
         (name, _shown(value))
-        for name, value in model.get_params().items()
+        for name, value in model.get_params(deep=False).items()
         if name in ("method", "learner") or _shown(value) != _shown(usual[name])
     ]
     caption = "Options of the model; all others have their defaults"

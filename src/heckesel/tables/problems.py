@@ -51,8 +51,8 @@ REVEALING = 0.3  # a difference of these shares that is questioned
 # cross products are precise to 1e-16, and columns such as age squared leave 1e-4.
 COLLINEAR_BELOW = 1e-11
 MOST_COMPARED = 2000  # levels of all categories, of which one may determine another; and rows
-# Linear functions of up to MOST_TERMS columns are searched for by correlation, from this R2 on.
-MOST_TERMS, LEAST_RELATED = 6, 0.1
+# Linear functions of up to MOST_TERMS columns are searched for from this correlation on.
+MOST_TERMS, LEAST_RELATED = 6, 0.3
 MOST_CHECKED = 20_000  # rows on which columns are compared; what is found is confirmed on all
 # The outcome can be computed from columns that explain this share of the variance of its ranks.
 LEAK, FEWEST_FOR_LEAK, MOST_GLANCED, MOST_RELATED = 0.9999, 30, 300, 8
@@ -561,28 +561,20 @@ def _explained(values: np.ndarray, rank: np.ndarray) -> float:
 
 
 def _dependent_where_complete(values: np.ndarray) -> list[tuple[int, list[int]]]:
-    """Columns that earlier ones explain in the complete rows, or that one of them explains in the
-    rows that have both."""
+    """Columns that earlier ones explain in the complete rows, or of which a few explain one with
+    missing values in the rows that have all of them."""
     there = ~np.isnan(values)
     found: dict[int, list[int]] = {}
     complete = there.all(axis=1)
     if complete.sum() >= 2 * values.shape[1] + FEWEST_NAMES:
         found |= dict(dependent(values[complete]))
-    centre = np.nanmean(values, axis=0)
-    scale = np.nanstd(values, axis=0)
+    centre, scale = np.nanmean(values, axis=0), np.nanstd(values, axis=0)
     z = np.where(there, (values - centre) / np.where(scale > 0, scale, 1.0), 0.0)
     one = there.astype(float)
-    n, total, square, cross = one.T @ one, z.T @ one, (z * z).T @ one, z.T @ z
-    with np.errstate(divide="ignore", invalid="ignore"):
-        variance = square - total**2 / n  # of the row's column, where the other is there
-        covariance = cross - total * total.T / n
-        left = 1 - covariance**2 / (variance * variance.T)
-    same = (left < 10 * COLLINEAR_BELOW) & (n >= FEWEST_NAMES) & (variance > 1e-6)
-    for column, other in zip(*np.nonzero(np.tril(same & variance.T.__gt__(1e-6), -1)), strict=True):
-        if other not in found:
-            found.setdefault(int(column), [int(other)])
-    best = np.nan_to_num(1 - left - np.eye(len(n))).max(axis=0)
-    for column in np.flatnonzero(~there.all(axis=0) & (best > LEAST_RELATED))[::-1]:
+    n = np.maximum(one.T @ one, 1.0)  # rows that have both
+    related = np.abs(z.T @ z) / n
+    np.fill_diagonal(related, 0.0)
+    for column in np.flatnonzero(~there.all(axis=0) & (related.max(axis=0) > LEAST_RELATED))[::-1]:
         if int(column) not in found:
             few = _few_terms(z, there, n[column], int(column), found)
             found |= {int(column): few} if few else {}
@@ -597,7 +589,7 @@ def _few_terms(z, there, rows_with, column: int, omitted) -> list[int]:
     """
     chosen: list[int] = []
     left, share = z[:, column], 1.0
-    size = np.sqrt(np.maximum(rows_with, 1.0))
+    size = np.sqrt(rows_with)
     while len(chosen) < MOST_TERMS:
         score = np.abs(left @ z) / size
         score[[column, *chosen, *omitted]] = 0.0

@@ -2,8 +2,14 @@
 
 from dataclasses import asdict, dataclass, field
 
+import numpy as np
+
+from heckesel.classical.checks import unexplained_share
+from heckesel.classical.covariance import wald_test
+from heckesel.data import SelectionData
 from heckesel.display import block, box, p_equation, plain
-from heckesel.errors import printable
+from heckesel.errors import printable, warn_user
+from heckesel.tables.fit_input import question
 
 SUPPORTED = "supported by the instrument"
 MOSTLY_PRIOR = "mostly prior"
@@ -18,19 +24,26 @@ TONES = {
     NOTHING_TO_CORRECT: "plain",
 }
 
-# The threshold of strength: the largest error of rho as estimated from the instruments alone (see
-# `strength`). A 95 % interval of +-.5 cannot distinguish no correlation from a strong one.
+# The largest error of rho from the instruments alone, if they are strong. A 95 % interval of +-.5
+# cannot distinguish no correlation from a strong one.
 LARGEST_RHO_ERROR = 0.25
 REJECTED = 1e-3  # p-value of a test; small, because every fit is tested
 FAR_APART = 3.0  # standard errors between two-step and likelihood, beyond chance
 MOVED = 1.0  # standard errors by which errors that fit better may change an estimate
 RIVAL, APART = 2.0, 0.3  # log-units, and difference in rho, of a second mode that matters
 AT_BOUNDARY = 0.99999  # |rho| of a maximum at the end of its range
+LEAK = 1e-6  # share of the outcome's variance that a column which contains it leaves unexplained
+GLANCE_ROWS = 2048  # which show for most tables that rows differ
+MANY_COPIES = 0.05  # share of the selected rows
+CONTINUOUS = 0.9  # values of the outcome for each distinct row, above which ties are copies
 UNINFORMATIVE = 0.5  # an interval from below -.5 to above .5 does not even determine the sign
 INFLUENTIAL = 2.0  # change of rho by a single row, in standard errors
 FIND_AN_INSTRUMENT = (
     "Look for a column that affects selection but not the outcome, such as the sensor, site, "
     "annotator or batch that produced the row, or random variation in who was selected."
+)
+USE_INTERVALS = (
+    "Use the intervals, which show what the prior allows, rather than the corrected means alone."
 )
 CONFIRM = (
     "Let someone who knows the process confirm that {it} not affect the outcome directly; "
@@ -39,9 +52,9 @@ CONFIRM = (
 WAYS = {  # error model -> the option of hk.heckman
     "Student t": "errors='t'",
     "Shape": "errors='shape'",
-    "Gaussian, sigma(x)": "scale=",
-    "Student t, sigma(x)": "errors='t' with scale=",
-    "Shape, sigma(x)": "errors='shape' with scale=",
+    "Gaussian, sigma(x)": "scale='~ ...'",
+    "Student t, sigma(x)": "errors='t' and scale='~ ...'",
+    "Shape, sigma(x)": "errors='shape' and scale='~ ...'",
 }
 
 
@@ -60,8 +73,8 @@ class Identification:
     action : str
         What to do next.
     evidence : dict
-        The numbers behind the verdict, safe to write as JSON: among others ``wald`` and
-        ``rho_error`` of the instruments. A number that was not computed has no key.
+        The numbers behind the verdict, safe to write as JSON: among others ``rho_error``, that of
+        rho by the instruments alone. A number that was not computed has no key.
 
     Notes
     -----
@@ -75,14 +88,19 @@ class Identification:
     >>> found = hk.identify(frame[["x", "z"]], frame["y"], instruments=["z"])
     >>> found.verdict
     'supported by the instrument'
-    >>> round(found.evidence["wald"], 1)
-    109.7
+    >>> found.evidence["rho_error"] < 0.25
+    True
     """
 
     verdict: str
     sentence: str
     action: str = ""
     evidence: dict = field(default_factory=dict)
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether the verdict is "mostly prior" or "contradicted"."""
+        return self.verdict in (MOSTLY_PRIOR, CONTRADICTED)
 
     def __str__(self) -> str:
         return printable(f"{self.verdict}: {self.sentence} {self.action}".rstrip())
@@ -129,7 +147,6 @@ class Identification:
 LINES = {
     "wald": "instruments in the selection equation: Wald statistic chi2({degrees_of_freedom}) = "
     "{wald:.1f}",
-    "likelihood_ratio": "their likelihood ratio statistic: {likelihood_ratio:.1f}",
     "mills_share": "variance of the inverse Mills ratio that smooth functions of x leave "
     "unexplained: {mills_share:.0%}",
     "rho_error": "error of rho from the instruments alone: {rho_error:.2f}",
@@ -158,55 +175,159 @@ LINES = {
 }
 
 
-def nothing_to_correct(asked: str = "") -> Identification:
-    """asked : the question about a spike of the outcome, if there is one"""
+def verdict_of(data, evidence, rho, prior) -> Identification:
+    """The verdict on a fit of the default method, from the numbers that it used.
+
+    evidence : `correction.rho.Evidence`, None if every unit was selected; rho : `Posterior`
+    """
+    if evidence is None:
+        return nothing_to_correct(data)
+    low, high = rho.rho_interval()
+    numbers: dict = {
+        "instruments": list(data.instruments),
+        "rows": data.n,
+        "selected": int(data.s.sum()),
+        "posterior_rho": rho.rho,
+        "posterior_rho_low": low,
+        "posterior_rho_high": high,
+        "normal_share": rho.normal_share,
+        "prior": prior.label,
+    }
+    if len(evidence.a):
+        for name, reading in (("normal", 0), ("flat", 1)):
+            value, error = evidence.rho(reading)
+            numbers |= {f"{name}_rho": value, f"{name}_rho_error": error}
+        numbers["rho_error"] = numbers["normal_rho_error"]
+    if np.isfinite(evidence.bend):
+        numbers["bend_p"] = evidence.bend
+    if len(data.instruments) > 1:
+        from heckesel.verdict.validity import agreement
+
+        numbers |= agreement(data)
+    return conclude(numbers | leaking_column(data) | repeated_rows(data))
+
+
+def warned(found: Identification, data) -> Identification:
+    """The verdict, after a warning unless the instruments support the correction."""
+    if found.is_doubtful:
+        warn_user(str(found))
+    elif found.verdict == NOTHING_TO_CORRECT:
+        warn_user(f"all {data.n} rows have an outcome, so every unit was selected; {found}")
+    return found
+
+
+def nothing_to_correct(data) -> Identification:
+    """The verdict if every unit has an outcome; it asks about a spike of the outcome `data.y`."""
+    asked = question(data)
     sentence = "every unit has an outcome, so there is no selection."
-    action = "Use an ordinary model of the outcome." if not asked else f"{_upper(asked)}."
+    action = (
+        f"{asked[:1].upper()}{asked[1:]}." if asked else "Use an ordinary model of the outcome."
+    )
     return Identification(NOTHING_TO_CORRECT, sentence, action)
 
 
-def conclude(evidence: dict) -> Identification:
-    """The verdict by the numbers in `evidence` alone, so that they cannot contradict it.
+def wald_evidence(instruments, names, gamma, covariance) -> dict:
+    """The Wald test of the instruments; without `wald` if there is none.
 
-    The data contradict a correction if the instruments contradict each other, a column contains the
-    outcome, other errors fit better and change the estimates, two-step and likelihood disagree, or
-    rho is at the end of its range. It is mostly prior if instruments are missing or weak, if the
-    likelihood leaves rho open, or if the rows cannot show what they seem to show. Otherwise the
-    instruments support it.
+    names, gamma, covariance : (q,) of the selection equation, its constant included
     """
-    instruments, doubts = evidence.get("instruments", []), _doubts(evidence)
-    weakness = _weakness(evidence)
+    evidence: dict = {"instruments": list(instruments)}
+    where = [names.index(name) for name in instruments]
+    wald, p = wald_test(gamma[where], covariance[np.ix_(where, where)]) if where else (np.nan, 0.0)
+    if not np.isfinite(wald):
+        return evidence
+    return evidence | {"wald": wald, "degrees_of_freedom": len(where), "p_value": p}
+
+
+def leaking_column(data: SelectionData) -> dict:
+    """A column of x or w that alone explains almost all of the outcome among the selected."""
+    y, weight = data.y[data.s], data.weight[data.s]
+    for values, names in ((data.x, data.x_names), (data.w, data.w_names)):
+        for name, column in zip(names, values[data.s].T, strict=True):
+            if np.ptp(column) > 0 and unexplained_share(column[:, None], y, weight) < LEAK:
+                return {"leak": name}
+    return {}
+
+
+def repeated_rows(data: SelectionData) -> dict:
+    """How many selected rows repeat another one exactly, if they are many and the outcome otherwise
+    has a different value in every row."""
+    y, n1 = data.y[data.s], int(data.s.sum())
+    values = len(np.unique(y))
+    if n1 - values < MANY_COPIES * n1:
+        return {}
+    whole = np.column_stack([data.w[data.s], data.x[data.s], y])
+    if values < CONTINUOUS * len(np.unique(whole[:GLANCE_ROWS], axis=0)):  # as for all rows then
+        return {}
+    rows = len(np.unique(whole, axis=0))
+    if n1 - rows < MANY_COPIES * n1 or values < CONTINUOUS * rows:
+        return {}
+    return {"repeated_rows": n1 - rows}
+
+
+def conclude(e: dict) -> Identification:
+    """The verdict by the numbers in the evidence alone, so that they cannot contradict it.
+
+    The data contradict a correction if a column contains the outcome, the instruments contradict
+    each other, E[y | x, s = 1] changes with the probability of selection as no reading allows,
+    other errors fit better and change the estimates, two-step and likelihood disagree, or rho is at
+    the end of its range. It is mostly prior if instruments are missing or weak, if the likelihood
+    leaves rho open, or if the rows cannot show what they seem to show. Otherwise the instruments
+    support it.
+    """
+    weak = _weakness(e)
+    contradictions, doubts = _contradictions(e, strong=weak is None), _doubts(e)
     for verdict, reasons in (
-        (CONTRADICTED, _contradictions(evidence, strong=weakness is None)),
-        (MOSTLY_PRIOR, [*([] if weakness is None else [weakness]), *doubts]),
+        (CONTRADICTED, contradictions),
+        (MOSTLY_PRIOR, doubts if weak is None else [weak, *doubts]),
     ):
         if reasons:
-            sentence = f"{'; '.join(why for why, _ in reasons)}."
             actions = dict.fromkeys(action for _, action in reasons)
-            return Identification(verdict, sentence, " ".join(actions), evidence)
-    named, one = named_instruments(instruments)
-    sentence = (
-        f"{_affects(evidence)}, and {'it determines' if one else 'they determine'} rho with an "
-        f"error of {evidence['rho_error']:.2f}."
+            why = "; ".join(why for why, _ in reasons)
+            return Identification(verdict, f"{why}.", " ".join(actions), e)
+    named, one = named_instruments(e["instruments"])
+    determined = f"{'determines' if one else 'determine'} rho with an error of {_error(e)}"
+    if "prior" in e:
+        with_prior = "; with the prior, rho is {posterior_rho:.2f} ({posterior_rho_low:.2f} to "
+        with_prior += "{posterior_rho_high:.2f}, 90 % interval)."
+        sentence = f"{named} {determined}{with_prior.format_map(e)}"
+    else:
+        who = f"{_affects(e)}, and {'it' if one else 'they'}" if "wald" in e else named
+        sentence = f"{who} {determined}."
+    return Identification(
+        SUPPORTED, sentence, CONFIRM.format(it=f"{named} {'does' if one else 'do'}"), e
     )
-    action = CONFIRM.format(it=f"{named} {'does' if one else 'do'}")
-    return Identification(SUPPORTED, sentence, action, evidence)
 
 
 def _contradictions(e: dict, *, strong: bool) -> list[tuple[str, str]]:
     """Reasons with what to do about each."""
     found = []
+    named, one = named_instruments(e.get("instruments", []))
     if "leak" in e:
         found.append(
-            (f"column {e['leak']!r} contains the outcome almost exactly", f"Omit {e['leak']!r}.")
+            (
+                f"column {e['leak']!r} determines the outcome almost exactly",
+                f"Omit {e['leak']!r} if it is known only together with the outcome.",
+            )
         )
     if e.get("overidentification_p", 1.0) < REJECTED:
+        who = f"the levels of {named}" if one else "the instruments"
         found.append(
             (
-                "the instruments contradict each other (overidentification test: "
-                f"{p_equation(e['overidentification_p'])}), so at least one of them affects the "
-                "outcome directly",
+                f"{who} contradict each other (overidentification test: "
+                f"{p_equation(e['overidentification_p'])}), as they do if at least one of them "
+                "affects the outcome directly",
                 "Compare the instruments with hk.test_instruments.",
+            )
+        )
+    if e.get("bend_p", 1.0) < REJECTED:
+        found.append(
+            (
+                "the mean outcome of the selected changes with the probability of selection as no "
+                f"selection model allows ({p_equation(e['bend_p'])}), so {named} "
+                f"{'affects' if one else 'affect'} the outcome directly or the outcome model is "
+                "wrong",
+                "Do not use the correction with these instruments; hk.bounds needs none.",
             )
         )
     if e.get("better_errors_p", 1.0) < REJECTED and abs(e["most_moved"]) > MOVED:
@@ -218,7 +339,7 @@ def _contradictions(e: dict, *, strong: bool) -> list[tuple[str, str]]:
                 f"{way} fits {e['better_errors_gain']:.0f} log-units better than normal errors and "
                 f"changes {term} from {e['most_moved_from']:.3g} to {e['most_moved_to']:.3g} "
                 f"({abs(e['most_moved']):.1f} standard errors)",
-                f"Use {way}.",
+                f"Use hk.heckman with {way}.",
             )
         )
     if abs(e.get("contrast", 0.0)) > FAR_APART:
@@ -227,7 +348,7 @@ def _contradictions(e: dict, *, strong: bool) -> list[tuple[str, str]]:
                 "the maximum likelihood and two-step estimates of rho sigma differ by "
                 f"{abs(e['contrast']):.1f} standard errors, which is evidence against normal "
                 "errors",
-                "Use method='two-step' or errors='shape'.",
+                "Use hk.heckman with method='two-step' or errors='shape'.",
             )
         )
     known = strong or ("rho_low" in e and not _flat(e))  # a flat likelihood may peak anywhere
@@ -249,39 +370,60 @@ def _at_the_end(e: dict) -> tuple[str, str]:
 
 
 def _weakness(e: dict) -> tuple[str, str] | None:
-    """Why rho comes from the form of the errors instead of the instruments; None if it does not."""
+    """Why the instruments do not determine rho, and what does; None if they do."""
+    learned = "prior" in e
     form = "so rho comes from the assumed form of the errors"
+    nothing = "so the data say nothing about rho and the prior determines it"
     if "reason" in e:
         return e["reason"], e["action"]
     if not e.get("instruments"):
         flat = ", and the likelihood rejects no rho between {rho_low:.2f} and {rho_high:.2f}"
         flat = flat.format_map(e) if _flat(e) else ""
+        if learned:
+            return f"there is no instrument, {nothing}", f"{FIND_AN_INSTRUMENT} {USE_INTERVALS}"
         return f"there is no instrument, {form}{flat}", FIND_AN_INSTRUMENT
     named, one = named_instruments(e["instruments"])
-    if "wald" not in e:
+    if "rho_error" not in e:
+        if learned or "rows" in e:
+            why = f"{named} {'does' if one else 'do'} not vary among comparable selected units"
+            if not learned:
+                return f"{why}, so the data say nothing about rho", FIND_AN_INSTRUMENT
+            return f"{why}, {nothing}", f"{FIND_AN_INSTRUMENT} {USE_INTERVALS}"
+        if "wald" in e:
+            return (
+                f"{named} {'says' if one else 'say'} nothing about rho, {form}",
+                FIND_AN_INSTRUMENT,
+            )
         return (
             f"the effect of {named} on selection has no covariance estimate, possibly because "
             "there are too few clusters, so its strength is unknown",
             "Use more clusters, or another covariance.",
         )
     if e["rho_error"] > LARGEST_RHO_ERROR:
-        limit = f"(a strong instrument: at most {LARGEST_RHO_ERROR:g}), {form}"
-        if e["share_beyond_smooth"] < 0.5:
+        error = f"{_error(e)} (a strong instrument: at most {LARGEST_RHO_ERROR:g})"
+        if learned:
+            return (
+                f"{named} {'determines' if one else 'determine'} rho only with an error of "
+                f"{error}, so the prior matters most",
+                USE_INTERVALS,
+            )
+        if e.get("share_beyond_smooth", 1.0) < 0.5:
             return (
                 f"{_affects(e)}, but smooth functions of the outcome columns explain all but "
                 f"{e['share_beyond_smooth']:.1%} of {'its' if one else 'their'} effect, so the "
                 "correction can hardly be distinguished from a nonlinear outcome",
                 "Look for an instrument that the other columns do not determine.",
             )
+        who = f"{_affects(e)}, and the" if "wald" in e else "the"
+        of = named if "wald" not in e else "it" if one else "them"
         return (
-            f"{_affects(e)}, and the error of rho from {'it' if one else 'them'} alone is "
-            f"{e['rho_error']:.2g} {limit}",
+            f"{who} error of rho from {of} alone is {error}, {form}",
             "Use more rows or a stronger instrument.",
         )
     if _flat(e):
         return (
             "the likelihood rejects no rho between {rho_low:.2f} and {rho_high:.2f}".format_map(e),
-            "Use more rows, or method='two-step', which uses the instruments only.",
+            "Use more rows, or hk.heckman with method='two-step', which uses the instruments only.",
         )
     return None
 
@@ -299,7 +441,7 @@ def _doubts(e: dict) -> list[tuple[str, str]]:
                 (
                     f"the likelihood has another maximum at rho = {mode['rho']:.2f}, "
                     f"{behind:.1f} log-units lower",
-                    "Compare the modes of the fit.",
+                    "Compare fit.modes.",
                 )
             )
     tests = e.get("residual_normality_p", 1.0), e.get("constant_sigma_p", 1.0)
@@ -308,7 +450,7 @@ def _doubts(e: dict) -> list[tuple[str, str]]:
         found.append(
             (
                 "tests reject normal errors with a constant sigma, on which the estimate relies",
-                f"Try {way}.",
+                f"Try hk.heckman with {way}.",
             )
         )
     if "repeated_rows" in e:
@@ -324,8 +466,7 @@ def _doubts(e: dict) -> list[tuple[str, str]]:
             (
                 f"the outcome is not linear in its columns ({p_equation(e['linearity_p'])}, mainly "
                 f"in {e['most_curved']}), which can look like selection",
-                "Add squares and products of the columns, or use the default method of "
-                "hk.HeckmanRegressor.",
+                "Add squares and products of the columns, or use hk.HeckmanRegressor.",
             )
         )
     if e.get("largest_influence", 0.0) > INFLUENTIAL:
@@ -350,8 +491,12 @@ def _affects(e: dict) -> str:
     return f"{named} {hardly}{'affects' if one else 'affect'} selection ({test})"
 
 
-def _upper(sentence: str) -> str:
-    return sentence[:1].upper() + sentence[1:]
+def _error(e: dict) -> str:
+    """The error of rho with as many decimals as tell it from the threshold."""
+    error, text = e["rho_error"], f"{e['rho_error']:.2f}"
+    if (error > LARGEST_RHO_ERROR) != (float(text) > LARGEST_RHO_ERROR):
+        return f"{error:.4f}"
+    return text if error < 1e3 else "more than 1000"
 
 
 def named_instruments(terms) -> tuple[str, bool]:

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from heckesel.datasets.outside import (
+from heckesel.errors import DataError
+from reproduction.outside import (
     PAPERS_FILES,
     RESULTS_BY_PAPER,
     TEST_SETS,
@@ -20,7 +21,6 @@ from heckesel.datasets.outside import (
     load_timm_results,
     parse_value,
 )
-from heckesel.errors import DataError
 
 needs_data = pytest.mark.skipif(
     not os.environ.get("HECKESEL_DATA"),

@@ -156,11 +156,8 @@ def load_results_by_paper(path: str | Path | None = None) -> pd.DataFrame:
     content = read_outside(
         RESULTS_BY_PAPER, PAPERS_FILES[RESULTS_BY_PAPER], path, published=published
     )
-    frame = pd.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False)
-    missing = [name for name in FLAT_COLUMNS if name not in frame.columns]
-    if missing:
-        raise DataError(f"the table has no column {missing[0]!r}; {published}")
-    frame = frame[FLAT_COLUMNS].rename(columns={"value": "printed"})
+    frame = _table(content, FLAT_COLUMNS, published, dtype=str, keep_default_na=False)
+    frame = frame.rename(columns={"value": "printed"})
     frame["date"] = pd.to_datetime(frame["paper"].map(_arxiv_month))
     return _with_values(frame, "paper")
 
@@ -172,6 +169,14 @@ def parse_value(text: str) -> float:
     """
     found = VALUE.fullmatch(text.strip().replace("−", "-"))
     return float(found[1].replace(",", "")) if found else np.nan
+
+
+def _table(content: bytes, columns: list[str], published: str, **options) -> pd.DataFrame:
+    frame = pd.read_csv(io.BytesIO(content), **options)
+    missing = [name for name in columns if name not in frame.columns]
+    if missing:
+        raise DataError(f"the table has no column {missing[0]!r}; {published}")
+    return frame[columns]
 
 
 def _with_values(frame: pd.DataFrame, unit: str) -> pd.DataFrame:
@@ -221,10 +226,7 @@ def _top1(name: str, folder: str | Path | None) -> pd.Series:
     recorded = f"timm/{name}"
     path = None if folder is None else Path(folder) / name
     content = read_outside(recorded, TIMM_FILES[recorded], path, published=TIMM_PUBLISHED)
-    table = pd.read_csv(io.BytesIO(content))
-    missing = [column for column in (*TIMM_UNIT, "top1") if column not in table.columns]
-    if missing:
-        raise DataError(f"{name} has no column {missing[0]!r}; {TIMM_PUBLISHED}")
+    table = _table(content, [*TIMM_UNIT, "top1"], TIMM_PUBLISHED)
     repeated = table[table.duplicated(TIMM_UNIT)]
     if len(repeated):
         model, size = repeated.iloc[0][TIMM_UNIT]
