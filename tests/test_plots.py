@@ -314,7 +314,7 @@ def test_lines_are_bounds_and_intervals():
     np.testing.assert_allclose(thin, frame[["interval_low", "interval_high"]])
     np.testing.assert_allclose(thick, frame[["low", "high"]])
     (point,) = ax.lines
-    np.testing.assert_allclose(point.get_xdata(), frame.loc["missing at random", "lower"])
+    np.testing.assert_allclose(point.get_xdata(), frame.loc["missing at random", "low"])
     assert [label.get_text() for label in ax.get_yticklabels()] == list(frame.index)
     assert ax.get_xlabel() == "mean of y"
 
