@@ -135,7 +135,7 @@ def test_instruments(
     level : float, default 0.05
         Probability of rejecting valid instruments, at most 0.5.
     seed : int, default 0
-        For the bootstrap, the simulated power and, beyond 10,000 rows, the random rows in use.
+        For the bootstrap and, beyond 10,000 rows, the random rows in use.
 
     Returns
     -------

@@ -14,7 +14,7 @@ import heckesel as hk
 from heckesel.learners.crossfit import fit_outcome
 from heckesel.learners.splines import PENALTIES, FoldedRows
 
-PEAK_PER_ROW = 4_000  # bytes at ten columns, so that a million rows stay below 4 GB
+PEAK_PER_ROW = 2_500  # bytes at ten columns, so that a million rows take 2.5 GB
 PEAK = """
 import sys, numpy as np, heckesel as hk
 from benchmarks.default_fits import draw

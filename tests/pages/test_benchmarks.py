@@ -20,7 +20,8 @@ def _at_the_root(monkeypatch):
 def test_the_committed_page_is_what_the_measurements_give():
     from benchmarks import page
 
-    assert (ROOT / "docs" / "speed.md").read_text() == page.speed_md()
+    for path, text in page.made().items():
+        assert (ROOT / path).read_text() == text
 
 
 def test_a_peer_that_is_not_installed_is_marked_as_not_run(monkeypatch):
@@ -37,6 +38,46 @@ def test_a_power_law_has_its_exponent():
 
     sizes = [10, 100, 1000]
     assert exponent(sizes, [{"seconds": 0.3 * n**1.5} for n in sizes]) == 1.5
+
+
+@pytest.mark.parametrize("contender", ["boosting", "default", "learner='boosting', n_jobs=2"])
+def test_a_contender_is_fitted_and_timed(contender):
+    from benchmarks import default_fits
+
+    run = default_fits.run_one(contender, 300, 5)
+    assert run["seconds"] > 0
+    assert run["peak_gb"] < 4
+
+
+def test_a_run_on_a_device_is_a_table_without_the_parts_that_failed():
+    from benchmarks import page
+
+    grid = {"cells_per_method": 64, "first": {"seconds": 18.0}, "second": {"seconds": 11.0}}
+    found = {"cores": 16, "networks": {"failed": 1}, "e1": grid, "default": {"seconds": 9.0}}
+    text = page.device(found | {"boosting": {"failed": 1}})
+    assert "64 cells each | 18.0 | 11.0 |" in text
+    assert "default, 1,000,000 rows, on the CPU | 9.0 |" in text
+    assert "Networks()" not in text
+    assert "boosting" not in text
+
+
+def test_the_figure_of_growth_has_a_point_per_fit_on_logarithmic_axes():
+    from xml.etree import ElementTree
+
+    from benchmarks import page
+
+    runs = [{"seconds": 0.1}, {"seconds": 1.0}, {"seconds": 10.0}]
+    found = {"ml, rows": {"sizes": [10, 100, 1000], "runs": runs}, "ml, columns": {}}
+    points = [
+        (float(each.get("cx")), float(each.get("cy")))
+        for each in ElementTree.fromstring(page.growth_svg(found)).iter()
+        if each.tag.endswith("circle")
+    ]
+    (x0, y0), (x1, y1), (x2, y2) = points
+    assert x1 - x0 == pytest.approx(x2 - x1, abs=0.2)
+    assert y0 - y1 == pytest.approx(y1 - y2, abs=0.2)
+    assert x1 > x0
+    assert y1 < y0
 
 
 def test_the_written_files_hold_the_rows_asked_for(tmp_path, monkeypatch):

@@ -30,7 +30,7 @@ def units():
     return frame
 
 
-def table(frame, weight=None, clusters=None, **options):
+def table(frame, weight=None, groups=None, **options):
     """Every row that does not need a model."""
     found = hk.bounds(
         frame["y"],
@@ -41,7 +41,7 @@ def table(frame, weight=None, clusters=None, **options):
         covariates=frame[["g"]],
         follow_up=frame["drawn"],
         sample_weight=weight,
-        clusters=clusters,
+        groups=groups,
         **options,
     )
     return found.to_frame()[NUMBERS]
@@ -89,7 +89,7 @@ def test_four_copies_in_a_cluster_are_worth_one_unit(units):
     copies = units.loc[units.index.repeat(4)].reset_index(drop=True)
     names = ["no assumption", "random treatment", "random follow-up", "trimming"]
     one = table(units).loc[names]
-    many = table(copies, clusters=np.arange(len(copies)) // 4).loc[names]
+    many = table(copies, groups=np.arange(len(copies)) // 4).loc[names]
     np.testing.assert_allclose(many[["low", "high"]], one[["low", "high"]], rtol=1e-12)
     for end, limit in (("low", "interval_low"), ("high", "interval_high")):
         ratio = (many[end] - many[limit]) / (one[end] - one[limit])
@@ -98,7 +98,7 @@ def test_four_copies_in_a_cluster_are_worth_one_unit(units):
 
 
 def test_clusters_give_the_cluster_covariance_of_a_mean(units):
-    found = hk.bounds(units["y"], 0.0, 1.0, clusters=units["house"], level=0.9).rows[0]
+    found = hk.bounds(units["y"], 0.0, 1.0, groups=units["house"], level=0.9).rows[0]
     filled = units["y"].fillna(0.0)
     sums = (filled - filled.mean()).groupby(units["house"]).sum()
     se = np.sqrt(100 / 99 * (sums**2).sum()) / 400
@@ -194,11 +194,10 @@ def test_it_prints_and_unpacks(units):
         ({"low": 0, "high": 1e308}, "infinite or smaller than 1e"),
         ({"covariates": np.zeros((4, 0))}, "covariates have no columns"),
         (
-            {"clusters": [1, 1, 1, 2], "sample_weight": [1, 1, 1, 0]},
-            "rows of positive weight are in one cluster",
+            {"groups": [1, 1, 1, 2], "sample_weight": [1, 1, 1, 0]},
+            "rows of positive weight are in one group",
         ),
         ({"groups": [1, 1, 1, 1]}, "all rows are in one group"),
-        ({"groups": [1, 1, 2, 2], "clusters": [1, 1, 2, 2]}, "two names for the same option"),
     ],
 )
 def test_bounds_refuse_wrong_arguments(options, sentence):

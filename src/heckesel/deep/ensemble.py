@@ -1,47 +1,18 @@
-r"""From trained members to predictions, with the level of the noise estimated on held-out rows.
-
-Residuals of training rows are too small, and so is a sigma computed from them. The residual
-:math:`r_{ij}` of row i under a member j that held it out is not too small, but a member has a
-larger error than the ensemble. With :math:`\sigma^2` the variance of the noise and of the error
-that all members share, and :math:`v_i` the variance of the error that is specific to a member,
-
-.. math:: E\,r_{ij}^2 = \sigma^2 + v_i, \qquad
-          E\,(y - \bar f)^2 = \sigma^2 + v_i/k ,
-
-while the ensemble will predict with the aleatoric variance and the variance between its k
-members, which is :math:`v_i(1 - 1/k)` on average. For the sum to equal the second expression, the
-aleatoric variance must be :math:`E\,r_{ij}^2 - 2 v_i(1 - 1/k)`: plain residuals would count the
-members' own errors twice. So its level maximises the likelihood of
-
-.. math:: r_{ij} \sim N(0,\ \text{aleatoric} + 2 (1 - 1/k)\,v_i) .
-
-:math:`v_i` is the variance between members at row i. Most members were trained on that row, so they
-agree on it more than on new rows. On rows that two or more members held out, the variance between
-these members alone is computed, too, and all :math:`v_i` are multiplied by the ratio of its mean to
-the mean of :math:`v_i` on these rows.
-
-Residuals of real outcomes often have heavier tails than a normal. A normal with the same variance
-is then too wide outside the tails. With tails "auto" the shape is calibrated as well: a t with the
-same variance is used if it gains more held-out log-likelihood than the log-unit that a parameter
-costs (AIC).
-"""
+"""From trained members to predictions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import minimize, minimize_scalar
-from scipy.special import gammaln, log_ndtr, ndtri, stdtr
 
 from heckesel.data import DataScale
-from heckesel.deep.losses import HALF_LOG_2PI, LOG_NOISE_FACTOR_LIMIT, LOG_VARIANCE_RANGE
-from heckesel.deep.training import Members, Rows
+from heckesel.deep.losses import LOG_NOISE_FACTOR_LIMIT, LOG_VARIANCE_RANGE
+from heckesel.deep.training import Members
 from heckesel.errors import DataError
 from heckesel.margins import ComponentMean, without_uncertainty
 from heckesel.predictive import (
-    RHO_LIMIT,
     Predictive,
     check_target,
     possible_covariance,
@@ -49,12 +20,6 @@ from heckesel.predictive import (
     transformed,
 )
 from heckesel.scales import TargetTransform
-
-# At two degrees of freedom a t has no variance, and below three the few largest residuals determine
-# its standard deviation, which is the level.
-LEAST_TAIL_DF = 3.0
-# Beyond the upper end a t is a normal to four digits.
-LOG_EXTRA_DF_RANGE = (-5.0, 9.2)
 
 
 @dataclass(frozen=True)
@@ -260,121 +225,3 @@ def output_variance(outputs) -> np.ndarray:
 def noise_factor_of(g) -> np.ndarray:
     """The factor on sigma that an output g encodes, as in `losses.noise_scale`."""
     return np.exp(LOG_NOISE_FACTOR_LIMIT * np.tanh(g / LOG_NOISE_FACTOR_LIMIT))
-
-
-@dataclass(frozen=True)
-class Pairs:
-    """Every row with every member that held it out, r pairs in all.
-
-    mean, noise_factor : (r,) f and the factor on sigma that the member predicts for the row
-    doubt : (r,) 2 (1 - 1/k) v, the variance that a member's error adds to its residual
-    member, row : (r,); weight : (r,) adding up to 1
-    """
-
-    mean: np.ndarray
-    noise_factor: np.ndarray
-    doubt: np.ndarray
-    weight: np.ndarray
-    member: np.ndarray
-    row: np.ndarray
-
-    @classmethod
-    def of(cls, mean, noise_factor, rows: Rows, folds: int) -> Pairs:
-        """mean, noise_factor : (k, n) of the members at the rows"""
-        k, weight = len(mean), rows.weight
-        out = rows.held_out(k, folds)
-        own = own_variance(mean, out, weight) if k > 1 else np.zeros(mean.shape[1])
-        doubt = 2 * (1 - 1 / k) * own
-        member, row = np.nonzero(out & (weight > 0))
-        total = weight[row]
-        return cls(
-            mean=mean[member, row],
-            noise_factor=noise_factor[member, row],
-            doubt=doubt[row],
-            weight=total / total.sum(),
-            member=member,
-            row=row,
-        )
-
-    def calibrated(
-        self, loss: Callable[[float, float | None], np.ndarray], tails: str
-    ) -> tuple[float, float | None, float]:
-        """The level with the least mean loss over the pairs, with tails "auto" the degrees of
-        freedom that they prefer, else None, and that loss.
-
-        loss : (level, df) -> (r,), normal where df is None
-        """
-        plain = minimize_scalar(
-            lambda log_level: float(self.weight @ loss(np.exp(log_level), None)),
-            bracket=(-1.0, 0.0),
-        )
-        if tails == "auto":
-
-            def df(free):
-                return float(np.exp(np.clip(free, *LOG_EXTRA_DF_RANGE))) + LEAST_TAIL_DF
-
-            found = minimize(
-                lambda point: float(self.weight @ loss(np.exp(point[0]), df(point[1]))),
-                x0=[-0.5, 1.0],
-                method="Nelder-Mead",
-                options={"xatol": 1e-3, "fatol": 1e-7},
-            )
-            # fewer than there are if weights differ
-            rows = 1 / np.sum(np.bincount(self.row, self.weight) ** 2)
-            if (plain.fun - found.fun) * rows > 1:
-                return float(np.exp(found.x[0])), df(found.x[1]), float(found.fun)
-        return float(np.exp(plain.x)), None, float(plain.fun)
-
-
-def own_variance(mean, out, weight) -> np.ndarray:
-    """(n,) variance between members, scaled to the variance between members that held a row out."""
-    everyone = mean.var(axis=0, ddof=1)
-    several = out.sum(axis=0) > 1
-    if not (several & (weight > 0) & (everyone > 0)).any():
-        return everyone
-    chosen, counts = out[:, several], out[:, several].sum(axis=0)
-    apart = mean[:, several]
-    centre = np.where(chosen, apart, 0.0).sum(axis=0) / counts
-    unseen = np.where(chosen, apart - centre, 0.0) ** 2
-    unseen = unseen.sum(axis=0) / (counts - 1)
-    return everyone * (unseen @ weight[several]) / (everyone[several] @ weight[several])
-
-
-def tailed_loss(residual, variance, df: float | None):
-    r"""-log density of a normal or, with df, of a t with that variance, whose scale is
-    :math:`\sqrt{v(\nu-2)/\nu}`."""
-    if df is None:
-        return 0.5 * (np.log(variance) + residual**2 / variance) + HALF_LOG_2PI
-    square = variance * (df - 2)
-    constant = gammaln(df / 2) - gammaln((df + 1) / 2) + 0.5 * np.log(np.pi)
-    return constant + 0.5 * (np.log(square) + (df + 1) * np.log1p(residual**2 / square))
-
-
-def two_step_loss(residual, level, c, delta, pairs: Pairs, df: float | None = None):
-    r"""(r,) of residuals given selection, with :math:`\sigma_i` = level times the noise_factor and
-    :math:`\rho` = c/level: mean 0, variance :math:`\sigma_i^2(1 - \rho^2\delta) + \tau_i^2`.
-
-    In a two-step c may exceed the level, which no pair of errors allows; |rho| is then set just
-    below one.
-    """
-    rho_square = np.minimum((c / level) ** 2, RHO_LIMIT**2)
-    sigma_square = (level * pairs.noise_factor) ** 2
-    return tailed_loss(residual, sigma_square * (1 - rho_square * delta) + pairs.doubt, df)
-
-
-def joint_loss(y, level, rho, index, pairs: Pairs, df: float | None = None):
-    r"""(r,) of y and selection under the joint likelihood, with
-    :math:`\sigma'^2 = \sigma_i^2 + \tau_i^2` and :math:`\rho' = \rho\sigma_i/\sigma'`.
-
-    With df the error of y is a t of that variance, tied to selection by the same normal copula: in
-    :math:`\Phi((\eta + \rho q)/\sqrt{1-\rho^2})` its normal score :math:`q = \Phi^{-1}(T_\nu(e))`
-    replaces e; it is computed from the nearer tail.
-    """
-    sigma = level * pairs.noise_factor
-    total = np.sqrt(sigma**2 + pairs.doubt)
-    score, rho = (y - pairs.mean) / total, rho * sigma / total
-    if df is not None:
-        e = score * np.sqrt(df / (df - 2))
-        score = -np.sign(e) * ndtri(stdtr(df, -np.abs(e)))
-    argument = (index + rho * score) / np.sqrt((1 - rho) * (1 + rho))
-    return tailed_loss(y - pairs.mean, total**2, df) - log_ndtr(argument)

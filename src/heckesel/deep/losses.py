@@ -10,15 +10,14 @@ from dataclasses import dataclass
 
 import torch
 
-HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
+from heckesel.math.special import HALF_LOG_2PI, log_ndtr_and_mills
+
 # Variances outside exp(-10) and exp(6) lead to overflow.
 LOG_VARIANCE_RANGE = (-10.0, 6.0)
 # sigma(x) is between a third of the common sigma and three times it.
 LOG_NOISE_FACTOR_LIMIT = math.log(3.0)
 # tanh(20) is 1 in float32 and tanh(40) in float64; beyond, exp(a) squared would overflow.
 ATANH_RHO_LIMIT = {torch.float32: 20.0, torch.float64: 40.0}
-# erfc underflows soon after this. From here on the terms of the series reach 1e-17.
-SERIES_FROM, SERIES_TERMS = 26.0, 6
 
 
 @dataclass(frozen=True)
@@ -91,21 +90,13 @@ def joint(output, head, rows):
 
 
 class _LogNdtr(torch.autograd.Function):
-    """log Phi, whose derivative is the inverse Mills ratio.
-
-    In float32 the derivative of torch's log Phi has an error of 3 % at t = -40 and no correct digit
-    below -100. With erfcx both are exact to rounding.
-    """
+    """log Phi, whose derivative is the inverse Mills ratio."""
 
     @staticmethod
     def forward(ctx, t):
-        scaled = erfcx(math.sqrt(0.5) * t.abs())
-        half_square = 0.5 * t.square()
-        half_decay = 0.5 * torch.exp(-half_square)
-        upper_tail, below = half_decay * scaled, t < 0
-        mills = torch.where(below, 1.0 / scaled, half_decay / (1.0 - upper_tail))
-        ctx.save_for_backward(mills.mul_(math.sqrt(2.0 / math.pi)))
-        return torch.where(below, torch.log(0.5 * scaled) - half_square, torch.log1p(-upper_tail))
+        value, mills = log_ndtr_and_mills(t)
+        ctx.save_for_backward(mills)
+        return value
 
     @staticmethod
     def backward(ctx, slope):
@@ -113,31 +104,6 @@ class _LogNdtr(torch.autograd.Function):
 
 
 log_ndtr = _LogNdtr.apply
-
-
-def erfcx(x: torch.Tensor) -> torch.Tensor:
-    r"""exp(x^2) erfc(x) for x >= 0. torch compiles its version for GPUs on first use, which takes
-    seconds, so there it is computed from `erfc` in float64, and beyond its range from
-
-    .. math:: \frac{1}{x\sqrt\pi} \Big(1 - u\,\big(1 - 3u\,(1 - 5u\,(\dots))\big)\Big), \quad
-              u = \frac{1}{2x^2} .
-
-    The square is split, because a rounded one would lose two digits in the exponential.
-    """
-    if x.device.type == "cpu":
-        return torch.special.erfcx(x)
-    near = x.double().clamp(max=SERIES_FROM)
-    leading = near.float().double()  # with an exact square
-    rest = (near - leading) * (near + leading)
-    below = torch.exp(leading.square()) * torch.exp(rest) * torch.erfc(near)
-    far = x.double().clamp(min=SERIES_FROM)
-    half = 0.5 / far.square()
-    series = torch.ones_like(far)
-    for term in range(SERIES_TERMS, 0, -1):
-        series = 1 - (2 * term - 1) * half * series
-    return torch.where(x < SERIES_FROM, below, series / (far * math.sqrt(math.pi))).to(x.dtype)
-
-
 GAUSSIAN = Loss(gaussian, outputs=2, learning_rate=5e-3)
 TWO_STEP = Loss(two_step, scalars=("c", "log_sigma"))
 NOISE_SCALE = Loss(noise_scale, scalars=("log_sigma",), quiet=1)

@@ -41,7 +41,8 @@ class Networks(Savable, RegressorMixin, BaseEstimator):
     folds : int, "auto" or None, default="auto"
         Parts of the rows, one of which each member holds out. None trains every member on all rows
         for all epochs, as in the paper. "auto" is 5, or one per member if these are fewer, and None
-        with fewer than 100 rows or a single member.
+        with fewer than 100 rows or a single member. As the learner of `HeckmanRegressor`, networks
+        hold out the folds of that estimator, at least two networks each, unless this is None.
     device : str, default="auto"
         "cpu", "cuda" or "cuda:0"; "auto" uses a GPU if there is one.
     dtype : {"float32", "float64"}, default="float32"

@@ -766,13 +766,6 @@ def side_column(values, frame):
     return number_column(frame, values)
 
 
-def groups_or_clusters(groups, clusters):
-    """The option under either of its names."""
-    if groups is not None and clusters is not None:
-        raise DataError("groups= and clusters= are two names for the same option; pass only one")
-    return clusters if groups is None else groups
-
-
 def check_instruments(instruments, checked, design) -> None:
     """Refuse instruments that are in the outcome equation or not in the selection equation."""
     if instruments is None:

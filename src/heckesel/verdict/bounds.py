@@ -35,7 +35,7 @@ from heckesel.data import (
 from heckesel.errors import DataError, is_one_of, is_share, printable, warn_user
 from heckesel.math.bivariate import log_bivariate_cdf
 from heckesel.tables.fit_input import outcome_column
-from heckesel.tables.formula import covariance_kind, groups_or_clusters
+from heckesel.tables.formula import covariance_kind
 from heckesel.tables.frames import as_pandas, check_same_order
 
 WIDTH = 78
@@ -849,9 +849,7 @@ def bounded_sample(
     data = selection_data(zeros, zeros, values, **sides)
     _check_range(data.y[data.s], low, high)
     kind = kind_of_weights(None, data.weight)
-    _, clusters = covariance_kind(
-        None, columns["clusters"], data.weight, kind, has_likelihood=False
-    )
+    _, clusters = covariance_kind(None, columns["groups"], data.weight, kind, has_likelihood=False)
     used = data.weight > 0
     treated, followed = (_indicator(columns[of], of, data.n) for of in ("treatment", "follow_up"))
     instrument, covariates = columns["instrument"], columns["covariates"]
@@ -873,7 +871,7 @@ def bounded_sample(
         quantile=None if quantile is None else float(quantile),
     )
     if sample.freedom == 0:
-        raise DataError("all rows of positive weight are in one cluster; two are needed")
+        raise DataError("all rows of positive weight are in one group; two are needed")
     if sample.treated is not None and len(np.unique(sample.treated)) < 2:
         raise DataError(
             f"treatment is {int(sample.treated[0])} in every row, so there is no effect to bound"
@@ -965,7 +963,6 @@ def bounds(
     selected=None,
     sample_weight=None,
     groups=None,
-    clusters=None,
     unobserved=None,
     level: float = 0.95,
     interval: str = "imbens-manski",
@@ -1006,8 +1003,6 @@ def bounds(
         Row weights. Whole numbers are frequency weights, other numbers probability weights.
     groups : array-like of shape (n,), optional
         Groups of dependent units.
-    clusters : array-like of shape (n,), optional
-        Alias of `groups`.
     unobserved : number or list of numbers, optional
         Values of y that stand for a missing outcome, such as 0 or 999.
     level : float, default 0.95
@@ -1066,7 +1061,7 @@ def bounds(
         "instrument": instrument,
         "covariates": covariates,
         "follow_up": follow_up,
-        "clusters": groups_or_clusters(groups, clusters),
+        "groups": groups,
     }
     sample, names, used = bounded_sample(y, low, high, quantile, columns, unobserved)
     rows = bounds_rows(sample, names, level, interval)

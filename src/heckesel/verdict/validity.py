@@ -30,14 +30,12 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 
 import numpy as np
-from scipy.special import chdtri, chndtr, ndtr
+from scipy.special import chdtri, chndtrinc, ndtr
 from threadpoolctl import threadpool_limits
 
 from heckesel.classical.checks import checked_probit
 from heckesel.classical.covariance import inverse, meat, wald_test
-from heckesel.classical.ml import Estimates, estimates_at, scan
 from heckesel.classical.probit import HARDLY_ANY_RIDGE, ProbitFit, fit_probit, probit_scores
-from heckesel.classical.rows import standardised_sample
 from heckesel.data import CONSTANT, SelectionData, kind_of_weights
 from heckesel.display import block, box, p_equation, plain
 from heckesel.errors import ColumnError, DataError, printable
@@ -212,26 +210,8 @@ def spanning(columns: np.ndarray) -> np.ndarray:
 
 POWER = 0.8
 LARGEST_EFFECT = 1.0  # sd of y per sd of the instrument; the search ends here
-HALVINGS = 6  # of the range from 0 to the largest effect, to 1/64
-
-
-def smallest_effects(power: Callable[[float], float]) -> tuple[float, float]:
-    """The negative and the positive effect at which the power reaches 80 %; infinite beyond 1.
-
-    power : of an effect with its sign
-    """
-    return -_smallest(lambda effect: power(-effect)), _smallest(power)
-
-
-def _smallest(power: Callable[[float], float]) -> float:
-    """By bisection, as the power increases with the effect."""
-    if not power(LARGEST_EFFECT) >= POWER:  # NaN if the test has no covariance there
-        return math.inf
-    low, high = 0.0, LARGEST_EFFECT
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if power(middle) >= POWER else (middle, high)
-    return high
+FIXED_POINT_STEPS = 4
+HALVINGS = 10  # of the range from 0 to the largest effect
 
 
 ALL = "all instruments together"
@@ -318,20 +298,30 @@ def agreement(data: SelectionData) -> dict:
 def detectable_by(
     test: Overidentification, sample: ValiditySample, level: float
 ) -> list[tuple[float, float]]:
-    """For each instrument the smallest effects caught with 80 % probability, in sd of y per sd.
+    r"""For each instrument the smallest effects caught with 80 % probability, in sd of y per sd.
 
-    By the noncentral chi-squared distribution. Its covariance is that of y with the effect, because
-    a part of the effect follows the index and varies with its estimate.
+    The statistic has a noncentral chi-squared distribution. An effect b changes the tested
+    coefficients by b g, so that its noncentrality is :math:`b^2\,g'V(b)^{-1}g`. The covariance V is
+    that of y with the effect, because a part of it follows the index and varies with its estimate.
     """
     y, df = sample.y[sample.s], test.degrees_of_freedom
-    before, _ = _first(test.fit(y), df)
-    critical = chdtri(df, level)
-
-    def power(effect: float, z: np.ndarray) -> float:
-        after, covariance = _first(test.fit(y + effect * sample.y_sd * z), df)
-        return 1 - chndtr(critical, df, wald_test(after - before, covariance)[0])
-
-    return [smallest_effects(partial(power, z=column)) for column in test.z.T]
+    needed = chndtrinc(chdtri(df, level), df, 1 - POWER)
+    found = []
+    for z in test.z.T:
+        change = _first(test.fit(sample.y_sd * z), df)[0]
+        ends = []
+        for sign in (-1.0, 1.0):
+            effect = 0.0
+            for _ in range(FIXED_POINT_STEPS):
+                _, covariance = _first(test.fit(y + sign * effect * sample.y_sd * z), df)
+                unit = wald_test(change, covariance)[0]  # the noncentrality of an effect of 1
+                effect = np.sqrt(needed / unit) if unit > 0 else np.inf
+                if not effect <= LARGEST_EFFECT:
+                    effect = np.inf
+                    break
+            ends.append(sign * float(effect))
+        found.append((ends[0], ends[1]))
+    return found
 
 
 def _first(step: SecondStep, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -443,10 +433,18 @@ class Pair:
 
 @dataclass(frozen=True)
 class InequalityTest:
-    """statistic : the largest violation in standard errors, below 0 if there is none."""
+    """statistic : the largest violation in standard errors, below 0 if there is none.
+
+    violations, se : (j,) of the data; draws : (b, j) bootstrap draws of t under equality
+    residuals : (n,) of y on the covariates
+    """
 
     statistic: float
     p_value: float
+    violations: np.ndarray
+    se: np.ndarray
+    draws: np.ndarray
+    residuals: np.ndarray
 
 
 def inequality_test(sample: ValiditySample, pairs: list[Pair], seed: int) -> InequalityTest:
@@ -455,19 +453,51 @@ def inequality_test(sample: ValiditySample, pairs: list[Pair], seed: int) -> Ine
     Inequalities that are slack by more than sqrt(log n) standard errors do not enter the
     bootstrap, as in Andrews and Soares' generalised moment selection.
     """
-    r, found = violations_of(sample, pairs)
-    draws = _bootstrap(r, sample, pairs, seed)
-    se = draws.std(axis=0)
-    t = found / se
-    p = p_values(t[None], draws / se - t, sample.n)[0]
-    return InequalityTest(float(t.max()), float(p))
-
-
-def violations_of(sample: ValiditySample, pairs: list[Pair]) -> tuple[np.ndarray, np.ndarray]:
-    """(n,) residuals of y, and the (j,) violations of the inequalities in the data."""
     r = np.zeros(sample.n)
     r[sample.s] = regress(sample.covariates, sample.s, sample.weight, sample.y)[sample.s]
-    return r, violations(r[None], sample.s[None], sample.weight[None], pairs)[0]
+    found = violations(r[None], sample.s[None], sample.weight[None], pairs)[0]
+    draws = _bootstrap(r, sample, pairs, seed)
+    se = draws.std(axis=0)
+    t, draws = found / se, (draws - found) / se
+    p = p_values(t[None], draws, sample.n)[0]
+    return InequalityTest(float(t.max()), float(p), found, se, draws, r)
+
+
+def detectable_effects(
+    sample: ValiditySample, pairs: list[Pair], level: float, test: InequalityTest
+) -> tuple[float, float]:
+    """The smallest negative and positive effect caught with 80 % probability, in sd of y per sd of
+    the instruments' joint effect on selection; infinite beyond 1.
+
+    An effect adds a multiple of the instruments, less their regression on the covariates, to the
+    residuals. The violations that follow are normal around their values, with the standard errors
+    of the test. Violations of the data are taken for chance.
+    """
+    value = sample.z @ sample.effects
+    value = value * sample.y_sd / sd(value, sample.weight)
+    along = np.where(sample.s, regress(sample.covariates, sample.s, sample.weight, value), 0.0)
+    slack = np.minimum(test.violations, 0.0) - test.violations
+
+    def caught(effect: float) -> bool:
+        r = test.residuals + effect * along
+        t = (violations(r[None], sample.s[None], sample.weight[None], pairs)[0] + slack) / test.se
+        binding = t > -np.sqrt(np.log(sample.n))
+        if not binding.any():
+            return False
+        critical = np.quantile(test.draws[:, binding].max(axis=1), 1 - level)
+        return bool(ndtr(t.max() - critical) >= POWER)
+
+    ends = []
+    for sign in (-1.0, 1.0):
+        low, high = 0.0, LARGEST_EFFECT
+        if not caught(sign * high):
+            ends.append(sign * np.inf)
+            continue
+        for _ in range(HALVINGS):  # the power increases with the effect
+            middle = (low + high) / 2
+            low, high = (low, middle) if caught(sign * middle) else (middle, high)
+        ends.append(sign * high)
+    return ends[0], ends[1]
 
 
 def p_values(t: np.ndarray, centred: np.ndarray, n: int) -> np.ndarray:
@@ -606,73 +636,6 @@ def _sum_up_to(bound, values, below, sums) -> np.ndarray:
     at = np.minimum((below < bound[:, None]).sum(axis=1), below.shape[1] - 1)
     value = values[rows if len(values) > 1 else 0, at]
     return sums[rows, at] - (below[rows, at] - bound) * value
-
-
-MOST_DRAWS, FEWEST_DRAWS = 200, 100
-DRAWN_ROWS = 1_000_000  # over all draws, as long as there are enough draws: a few seconds
-
-
-def detectable_effects(
-    sample: ValiditySample, pairs: list[Pair], level: float, seed: int
-) -> tuple[float, float]:
-    """The smallest negative and positive effect caught with 80 % probability.
-
-    In sd of y per sd of the instruments' joint effect on selection; infinite beyond 1.
-    """
-    draws = _Draws(sample, pairs, seed)
-    # the same draws at all effects make the power increase smoothly
-    return smallest_effects(lambda effect: draws.power(effect, level))
-
-
-class _Draws:
-    """Simulated datasets: residuals of the errors, of the instrument, and selection, (m, n)."""
-
-    def __init__(self, sample: ValiditySample, pairs: list[Pair], seed: int):
-        rng = np.random.default_rng([seed, 1])  # not the stream of the bootstrap
-        fit = _normal_fit(sample)
-        draws = min(MOST_DRAWS, max(FEWEST_DRAWS, DRAWN_ROWS // sample.n))
-        u, v = rng.standard_normal((2, draws, sample.n))
-        self.s = sample.w @ fit.gamma + u > 0
-        errors = fit.sigma * (fit.rho * u + np.sqrt(1 - fit.rho**2) * v)
-        value = sample.z @ sample.effects
-        unit = sample.y_sd / sd(value, sample.weight)
-        self.errors = _residuals(sample, self.s, errors)
-        self.instrument = _residuals(sample, self.s, np.broadcast_to(value * unit, u.shape))
-        self.pairs, self.weight = pairs, sample.weight[None]
-
-    def power(self, effect: float, level: float) -> float:
-        r = self.errors + effect * self.instrument
-        found = violations(r, self.s, self.weight, self.pairs)
-        t = found / found.std(axis=0)
-        return float(np.mean(p_values(t, t - t.mean(axis=0), r.shape[1]) <= level))
-
-
-def _normal_fit(sample: ValiditySample) -> Estimates:
-    """Maximum likelihood with smooth functions of the covariates in the outcome equation."""
-    columns = spanning(sample.covariates[sample.s])
-    x = np.full((sample.n, columns.shape[1]), np.nan)
-    x[sample.s] = columns
-    x_names, w_names = (
-        tuple(f"{letter}{j}" for j in range(values.shape[1]))
-        for letter, values in (("x", x), ("w", sample.w))
-    )
-    names = (x_names, w_names, "y")
-    data = SelectionData(x, sample.w, sample.s, sample.y, sample.weight, *names)
-    rows, scalings = standardised_sample(data)
-    return estimates_at(scan(rows, far_ends=False).modes[0], rows, scalings)
-
-
-def _residuals(sample: ValiditySample, s, values) -> np.ndarray:
-    """(m, n) values minus their regression on the covariates among the selected of each draw."""
-    columns, weight = sample.covariates, sample.weight
-    left = np.empty(values.shape)
-    for row, chosen, target in zip(left, s, values, strict=True):
-        mass = weight * chosen
-        gram = columns.T @ (columns * mass[:, None])
-        row[:] = (
-            target - columns @ np.linalg.lstsq(gram, columns.T @ (mass * target), rcond=None)[0]
-        )
-    return left
 
 
 REJECTED = "rejected"
@@ -823,13 +786,8 @@ class InstrumentValidity:
         return plain(asdict(self))
 
 
-def validity_of(
-    data: SelectionData, *, level: float = LEVEL, seed: int = 0, power: bool = True
-) -> InstrumentValidity:
-    """All tests that the data allow; x and w may have a constant column or not.
-
-    power : whether to compute the detectable effects, which take most of the time
-    """
+def validity_of(data: SelectionData, *, level: float = LEVEL, seed: int = 0) -> InstrumentValidity:
+    """All tests that the data allow; x and w may have a constant column or not."""
     data = data.take(data.weight > 0)
     if data.s.all():
         return _untested(data, level, "every unit has an outcome, so no instrument is needed.")
@@ -837,7 +795,7 @@ def validity_of(
         return _untested(data, level, "there is no instrument.")
     with threadpool_limits(1, user_api="blas"):
         sample = validity_sample(data, seed)
-        found = [] if _explained(sample) else _tests(sample, level, seed, power)
+        found = [] if _explained(sample) else _tests(sample, level, seed)
         agree = any(test.name == OVERIDENTIFICATION for test in found)
         fits = tuple(just_identified(sample)) if agree else ()
     if not found:
@@ -873,43 +831,29 @@ def _explained(sample: ValiditySample) -> bool:
     return bool(y.min() == y.max() or np.mean(r**2) <= EXACT * sample.y_sd**2)
 
 
-def _tests(sample: ValiditySample, level: float, seed: int, power: bool) -> list[ValidityTest]:
+def _tests(sample: ValiditySample, level: float, seed: int) -> list[ValidityTest]:
     several = len(sample.instruments) > 1
     # A mean of zeros and ones is not a smooth function of x plus a function of the index.
     two_values = len(np.unique(sample.y[sample.s])) <= 2
     pairs = pairs_of(sample)
-    of_both = several and not two_values
+    found, of_both = [], several and not two_values
     level = level / 2 if of_both and pairs else level
-    found = [_overidentification(sample, level, power)] if of_both else []
+    if of_both and (over := overidentification_test(sample)) is not None:
+        ends = detectable_by(over, sample, level)
+        numbers = (over.statistic, over.degrees_of_freedom, over.p_value)
+        detectable = dict(zip(sample.instruments, ends, strict=True))
+        found.append(ValidityTest(OVERIDENTIFICATION, *numbers, detectable))
     if pairs:
-        found.append(_inequalities(sample, pairs, level, seed, power and not two_values))
-    return [test for test in found if test is not None]
-
-
-def _overidentification(sample: ValiditySample, level: float, power: bool) -> ValidityTest | None:
-    found = overidentification_test(sample)
-    if found is None:
-        return None
-    ends = detectable_by(found, sample, level) if power else []
-    detectable = dict(zip(sample.instruments, ends, strict=power))
-    numbers = (found.statistic, found.degrees_of_freedom, found.p_value)
-    return ValidityTest(OVERIDENTIFICATION, *numbers, detectable)
-
-
-def _inequalities(
-    sample: ValiditySample, pairs: list[Pair], level: float, seed: int, power: bool
-) -> ValidityTest:
-    found = inequality_test(sample, pairs, seed)
-    detectable = {}
-    # the power is that of a normal model, which takes some units to fit
-    if power and sample.s.sum() > 2 * sample.covariates.shape[1]:
-        low, high = detectable_effects(sample, pairs, level, seed)
-        if len(sample.instruments) > 1:
-            detectable = {ALL: (low, high)}
-        else:  # the effects are along the index, in which the instrument may have a minus sign
-            along = sample.effects[0] > 0
-            detectable = {sample.instruments[0]: (low, high) if along else (-high, -low)}
-    return ValidityTest(INEQUALITIES, found.statistic, None, found.p_value, detectable)
+        test, detectable = inequality_test(sample, pairs, seed), {}
+        if not two_values and sample.s.sum() > 2 * sample.covariates.shape[1]:
+            low, high = detectable_effects(sample, pairs, level, test)
+            if several:
+                detectable = {ALL: (low, high)}
+            else:  # the effects are along the index, in which the instrument may have a minus sign
+                along = sample.effects[0] > 0
+                detectable = {sample.instruments[0]: (low, high) if along else (-high, -low)}
+        found.append(ValidityTest(INEQUALITIES, test.statistic, None, test.p_value, detectable))
+    return found
 
 
 def _verdict(tests, p: float, level: float, instruments) -> tuple[str, str]:
