@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from heckesel.classical.checks import checked_probit
 from heckesel.classical.linear_model import LinearModel
 from heckesel.classical.results import keep_result
 from heckesel.classical.spline_profile import fit_profile
@@ -272,9 +273,11 @@ def learn(model, data: SelectionData) -> None:
 
 def identify_data(data: SelectionData, *, exact: bool = False) -> Identification:
     """The verdict for models without a prior on rho, by what the default method with splines learns
-    from the instrument; exact : whether the outcome may be an exact function of its columns"""
+    from the instrument; exact : whether columns may explain the outcome or selection exactly"""
     if not (exact or data.s.all()):
         check_errors(data)
+        w = np.column_stack([np.ones(data.n), data.w])
+        checked_probit(w, data.s, ("Intercept", *data.w_names), data.weight)
     asked = SimpleNamespace(learner="splines", cv="auto", rho_prior=None, random_state=0)
     asked.n_jobs, asked.verbose = None, False
     with warnings.catch_warnings():

@@ -163,20 +163,9 @@ def heckman(
         return fit
     if client is not None:
         raise DataError("client= reads files on a cluster; give data= as the path of Parquet files")
-    checked, design, groups = _columns(
-        outcome,
-        select,
-        data,
-        y=y,
-        x=x,
-        w=w,
-        selected=selected,
-        instruments=instruments,
-        groups=groups,
-        weights=weights,
-        scale=scale,
-        unobserved=unobserved,
-    )
+    columns = {"y": y, "x": x, "w": w, "selected": selected, "weights": weights, "groups": groups}
+    columns |= {"instruments": instruments, "scale": scale, "unobserved": unobserved}
+    checked, design, groups = _columns(outcome, select, data, **columns)
     if np.isin(checked.y[checked.s], (0, 1)).all():
         warn_user(
             f"the outcome {checked.y_name!r} is 0 or 1, and this is a linear model of it; "
@@ -233,18 +222,9 @@ def heckprobit(
     >>> fit.status, fit.predict(loans).shape
     ('converged', (2000,))
     """
-    checked, design, groups = _columns(
-        outcome,
-        select,
-        data,
-        y=y,
-        x=x,
-        w=w,
-        selected=selected,
-        instruments=instruments,
-        groups=groups,
-        weights=weights,
-    )
+    columns = {"y": y, "x": x, "w": w, "selected": selected, "weights": weights, "groups": groups}
+    columns["instruments"] = instruments
+    checked, design, groups = _columns(outcome, select, data, **columns)
     ones_of(checked.y[checked.s], f"the outcome {checked.y_name!r} of selected units")
     codes = None if groups is None else cluster_codes(groups, checked.n)
     fit = fit_binary(

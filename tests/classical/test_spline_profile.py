@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import ndtr
 
@@ -211,3 +212,13 @@ def test_collinear_columns_have_the_fit_of_one_of_them():
     one = fit_profile(data, interactions=(), knots=0).predict(data.x[:5]).mean
     other = fit_profile(doubled, interactions=(), knots=0).predict(doubled.x[:5]).mean
     np.testing.assert_allclose(other, one, atol=0.02)
+
+
+def test_the_scale_of_the_public_method_widens_where_the_noise_does():
+    rng = np.random.default_rng(8)
+    x, z, u, v = rng.normal(size=(4, 900))
+    y = np.where(0.3 + z + u > 0, x + np.exp(0.7 * x) * v, np.nan)
+    X = pd.DataFrame({"x": x, "z": z})
+    model = hk.HeckmanRegressor(["z"], method="profile", scale=["x"]).fit(X, y)
+    low, high = model.predict_distribution(pd.DataFrame({"x": [-1.0, 1.0]})).aleatoric ** 0.5
+    assert high / low == pytest.approx(np.exp(1.4), rel=0.3)  # four standard errors

@@ -211,14 +211,6 @@ def test_a_level_missing_in_the_sample_is_estimated_from_the_whole_table(tmp_pat
     assert_same(hk.heckman(*formulas, tmp_path), hk.heckman(*formulas, frame))
 
 
-def _mroz() -> dict:
-    return {
-        "outcome": "lwage ~ educ + exper + expersq",
-        "select": "~ nwifeinc + educ + exper + expersq + age + kidslt6 + kidsge6",
-        "data": hk.datasets.load_mroz(),
-    }
-
-
 @pytest.mark.parametrize("options", [{}, {"method": "two-step"}, {"errors": "shape"}])
 def test_a_cluster_gives_the_same_numbers(folder, client, options):
     by_cluster = hk.heckman(OUTCOME, SELECT, folder, client=client, **options)

@@ -250,29 +250,35 @@ class LinearMeans:
         self, versions: Sequence[tuple], quantity: Quantity, level: float
     ) -> MeanEstimates:
         """versions : (x, w, scale) with constants, None where not needed"""
-        fit = self.fit
+        fit, over = self.fit, self.fit.over_rho
         value, slope = self._of(fit, versions, quantity)
-        variance = variance_along(slope, self._covariance())
-        se = np.sqrt(np.where(variance >= 0, variance, np.nan))
-        # the selection equation is a probit, which rho hardly affects
-        by_wald = fit.over_rho is None or (self.target == SELECTION and np.isfinite(se).all())
-        if by_wald:
-            return self._wald(value, se, quantity, level)
-        over = fit.over_rho
-        found = [
-            self._of(given_rho(fit, at), versions, quantity) for at in range(len(over.atanh_rho))
-        ]
-        values = np.array([each for each, _ in found])
-        variances = np.array(
-            [variance_along(slope, cov) for (_, slope), cov in zip(found, over.cov, strict=True)]
-        )
-        p = over.p_values(values, variances)
-        if self._on_probit_scale(quantity):
-            z = ndtri(values)
-            ends = ndtr(over.interval(z, variances / density(z) ** 2, level))
+        covariance = fit.cov.to_numpy() if self.is_binary else covariance_of_known(fit)
+        variance = variance_along(slope, covariance)
+        variance = np.where(variance >= 0, variance, np.nan)
+        se = np.sqrt(variance)
+        if over is None or (self.target == SELECTION and np.isfinite(se).all()):
+            # the selection equation is a probit, which rho hardly affects
+            over, values = None, value
+            with np.errstate(divide="ignore", invalid="ignore"):
+                z = -np.abs(value / se)
+            p = 2 * (ndtr(z) if np.isinf(fit.freedom) else stdtr(fit.freedom, z))
         else:
-            ends = over.interval(values, variances, level)
-        return MeanEstimates(value, se, p, *ends.T)
+            held = (given_rho(fit, at) for at in range(len(over.atanh_rho)))
+            found = [self._of(each, versions, quantity) for each in held]
+            values = np.array([each for each, _ in found])
+            pairs = zip(found, over.cov, strict=True)
+            variance = np.array([variance_along(slope, cov) for (_, slope), cov in pairs])
+            p = over.p_values(values, variance)
+        on_probit_scale = self.is_probability and quantity.is_average
+        if on_probit_scale:
+            values = ndtri(values)
+            variance = variance / density(values) ** 2
+        if over is None:
+            half = critical_value(level, fit.freedom) * np.sqrt(variance)
+            ends = np.column_stack([values - half, values + half])
+        else:
+            ends = over.interval(values, variance, level)
+        return MeanEstimates(value, se, p, *(ndtr(ends) if on_probit_scale else ends).T)
 
     def _of(self, fit, versions, quantity: Quantity):
         if self.target == SELECTION:
@@ -280,23 +286,6 @@ class LinearMeans:
         else:
             pairs = [self.outcome(fit, *each) for each in versions]
         return quantity.of(*map(list, zip(*pairs, strict=True)))
-
-    def _on_probit_scale(self, quantity: Quantity) -> bool:
-        return self.is_probability and quantity.is_average
-
-    def _covariance(self) -> np.ndarray:
-        return self.fit.cov.to_numpy() if self.is_binary else covariance_of_known(self.fit)
-
-    def _wald(self, value, se, quantity: Quantity, level: float) -> MeanEstimates:
-        critical = critical_value(level, self.fit.freedom)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            z = -np.abs(value / se)
-        p = 2 * (ndtr(z) if np.isinf(self.fit.freedom) else stdtr(self.fit.freedom, z))
-        if not self._on_probit_scale(quantity):
-            return MeanEstimates(value, se, p, value - critical * se, value + critical * se)
-        index = ndtri(value)
-        half = critical * se / density(index)
-        return MeanEstimates(value, se, p, ndtr(index - half), ndtr(index + half))
 
 
 def outcome_means(fit, target: str, transform: TargetTransform | None = None) -> LinearMeans:

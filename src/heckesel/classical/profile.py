@@ -10,7 +10,7 @@ from functools import partial
 from itertools import chain
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+from scipy.optimize import brentq, minimize_scalar
 from scipy.special import chdtrc, chdtri
 
 from heckesel.classical.covariance import inverse
@@ -125,7 +125,7 @@ def _width(hessian, coordinate: int, drop: float) -> float:
 
 def _crossing(sample, start, height, kept, coordinate, level, sign, step, tolerance=CLOSE) -> float:
     """Walk outward from `start`, where the curve is at `height`, until it is below `level`, then
-    close in."""
+    close in. tolerance : in log-likelihood"""
     limit = LARGEST_ATANH_RHO if coordinate == ATANH_RHO else np.inf
     inside = start
     while True:
@@ -137,10 +137,18 @@ def _crossing(sample, start, height, kept, coordinate, level, sign, step, tolera
             return sign * np.inf
         outside, value = _conditional(sample, inside, kept, coordinate, target)
         if value < level:
-            above, below = height - level, value - level
-            ends = (inside, above), (outside, below)
-            return _close_in(sample, *ends, kept, coordinate, level, tolerance)
+            break
         inside, height, step = outside, value, 1.5 * step
+    known = {inside[coordinate]: height - level, target: value - level}
+    near = [inside]
+
+    def above(at: float) -> float:
+        if at not in known:
+            near[0], reached = _conditional(sample, near[0], kept, coordinate, at)
+            known[at] = reached - level
+        return known[at]
+
+    return brentq(above, inside[coordinate], target, xtol=tolerance * step / (height - value))
 
 
 def _conditional(sample, start, kept, coordinate, target):
@@ -157,24 +165,6 @@ def _conditional(sample, start, kept, coordinate, target):
     found = maximise(objective, start[kept])
     held[kept] = found.point
     return held, found.value
-
-
-def _close_in(sample, inside, outside, kept, coordinate, level, tolerance) -> float:
-    """Regula falsi on value - level, given with both points; every third step halves, which guards
-    it."""
-    (start, f_low), (end, f_high) = inside, outside
-    low, high = start[coordinate], end[coordinate]
-    for count in range(100):
-        share = f_low / (f_low - f_high) if count % 3 else 0.5
-        middle = low + share * (high - low)
-        start, value = _conditional(sample, start, kept, coordinate, middle)
-        if abs(value - level) < tolerance or abs(high - low) < 1e-10 * (1 + abs(middle)):
-            break
-        if value >= level:
-            low, f_low = middle, value - level
-        else:
-            high, f_high = middle, value - level
-    return float(middle)
 
 
 # Without a strong instrument the likelihood-ratio statistic of a true value has a mean of 1.15 to

@@ -132,7 +132,11 @@ def fit(out, report, method, as_json, **given):
     facts = [
         f"Method {method}: {len(s):,} rows, {s.sum():,} of them with {data.y.name}",
         f"{len(data.X.columns)} columns",
-        *(f"{name} = {summary[name]:.4g}" for name in ("rho", "sigma") if summary[name]),
+        *(
+            f"{name} = {summary[name]:{digits}}"
+            for name, digits in (("rho", ".3f"), ("sigma", ".4g"))
+            if summary[name] is not None
+        ),
     ]
     if hasattr(model, "rho_interval_"):
         low, high = model.rho_interval_
@@ -148,7 +152,7 @@ def fit(out, report, method, as_json, **given):
     if hasattr(model, "result_"):  # its summary includes the verdict
         say(f"\n{model.result_.summary()}\n")
     else:
-        say(f"Identification: {model.identification_}")
+        say(f"Identification: {in_the_shell(model.identification_)}")
     for path in filter(None, (out, report)):
         say(f"Wrote {path}")
 
@@ -198,7 +202,7 @@ def diagnose(as_json, **given):
     say(str(report))
     if "scale" in verdict.evidence:
         say(f"Scale: {verdict.evidence['scale']}")
-    say(f"Identification: {verdict}")
+    say(f"Identification: {in_the_shell(verdict)}")
     for line in verdict.evidence_lines():
         say(f"  {line}")
     if tests is not None:
@@ -275,7 +279,7 @@ def compare(methods, splits, as_json, **given):
                 f"{f'({error})':>9}{value:>21}"
             )
         lines.append(f"Means over {splits} held-out folds, which are the same for every method.")
-        say("\n".join([*lines, f"Identification: {verdict}", CAVEAT]))
+        say("\n".join([*lines, f"Identification: {in_the_shell(verdict)}", CAVEAT]))
     if all("error" in row for row in rows):
         raise HeckeselError(f"no method can be fitted: {rows[0]['error']}")
 
@@ -316,6 +320,11 @@ def verdict_of(data: TrainingData, transform: str | None):
         return hk.identify(data.X, data.y, target_transform=transform, **columns)
     model = make_model("auto", data, {"target_transform": transform})
     return model.fit(data.X, data.y, **data.sides).identification_
+
+
+def in_the_shell(verdict) -> str:
+    """The verdict in words, with the command in place of the function."""
+    return str(verdict).replace("hk.test_instruments", "heckesel diagnose")
 
 
 def _options(given: dict) -> dict:
@@ -378,7 +387,7 @@ def _said() -> tuple[str, ...]:
     """How warnings start that the command prints anyway."""
     from heckesel.verdict.identify import VERDICTS
 
-    return (*VERDICTS, "all ")
+    return (*VERDICTS, "the verdict on this", "all ")
 
 
 def _mean(model, name: str) -> float | None:

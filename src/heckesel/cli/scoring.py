@@ -67,7 +67,7 @@ def predict(model, data, level, target, out, force, **given):
     import heckesel as hk
     from heckesel.io import check_outputs
     from heckesel.tables import files
-    from heckesel.verdict.identify import CONTRADICTED
+    from heckesel.verdict.identify import CONTRADICTED, MOSTLY_PRIOR
 
     if not 0 < level < 1:
         raise DataError(f"--level must be between 0 and 1, got {level:g}")
@@ -83,7 +83,9 @@ def predict(model, data, level, target, out, force, **given):
         if verdict.verdict == CONTRADICTED and not force:
             raise DataError(f"{verdict} To predict with {model} all the same, add --force")
     scoring = Scoring(fitted, target, level)
-    with notes():
+    if verdict.verdict in (MOSTLY_PRIOR, CONTRADICTED):
+        note(str(verdict))
+    with notes(said=("the verdict on this",)):
         if out is not None and files.is_parquet(data) and files.is_parquet(out):
             rows, counts = score_parquet(scoring, data, out)
         else:

@@ -247,7 +247,7 @@ def figure(name: str, title: str, description: str, draw: Callable, height: floa
     lines = {
         str(line.get_label()): pd.Series(line.get_ydata(), index=line.get_xdata())
         for line in ax.lines
-        if not str(line.get_label()).startswith("_") and len(line.get_xdata())
+        if name != "means" and not str(line.get_label()).startswith("_") and len(line.get_xdata())
     }
     table = None
     if lines:

@@ -52,9 +52,9 @@ CONFIRM = (
 WAYS = {  # error model -> the option of hk.heckman
     "Student t": "errors='t'",
     "Shape": "errors='shape'",
-    "Gaussian, sigma(x)": "scale=",
-    "Student t, sigma(x)": "errors='t' with scale=",
-    "Shape, sigma(x)": "errors='shape' with scale=",
+    "Gaussian, sigma(x)": "scale='~ ...'",
+    "Student t, sigma(x)": "errors='t' and scale='~ ...'",
+    "Shape, sigma(x)": "errors='shape' and scale='~ ...'",
 }
 
 
@@ -287,10 +287,11 @@ def conclude(e: dict) -> Identification:
             return Identification(verdict, f"{why}.", " ".join(actions), e)
     named, one = named_instruments(e["instruments"])
     determined = f"{'determines' if one else 'determine'} rho with an error of {_error(e)}"
-    sentence = (
-        f"{named} {determined}; such corrections came true on real outcomes with known truth."
-    )
-    if "prior" not in e:
+    if "prior" in e:
+        with_prior = "; with the prior, rho is {posterior_rho:.2f} ({posterior_rho_low:.2f} to "
+        with_prior += "{posterior_rho_high:.2f}, 90 % interval)."
+        sentence = f"{named} {determined}{with_prior.format_map(e)}"
+    else:
         who = f"{_affects(e)}, and {'it' if one else 'they'}" if "wald" in e else named
         sentence = f"{who} {determined}."
     return Identification(
@@ -383,12 +384,11 @@ def _weakness(e: dict) -> tuple[str, str] | None:
         return f"there is no instrument, {form}{flat}", FIND_AN_INSTRUMENT
     named, one = named_instruments(e["instruments"])
     if "rho_error" not in e:
-        if learned:
-            return (
-                f"{named} {'does' if one else 'do'} not vary among comparable selected units, "
-                f"{nothing}",
-                f"{FIND_AN_INSTRUMENT} {USE_INTERVALS}",
-            )
+        if learned or "rows" in e:
+            why = f"{named} {'does' if one else 'do'} not vary among comparable selected units"
+            if not learned:
+                return f"{why}, so the data say nothing about rho", FIND_AN_INSTRUMENT
+            return f"{why}, {nothing}", f"{FIND_AN_INSTRUMENT} {USE_INTERVALS}"
         if "wald" in e:
             return (
                 f"{named} {'says' if one else 'say'} nothing about rho, {form}",
