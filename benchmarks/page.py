@@ -95,9 +95,9 @@ def workers(found: dict) -> str:
     ]
     return _section(
         "Two workers",
-        f"The same fit of {found['rows']:,} rows and {found['columns']} columns by one process, by "
-        "two processes and by two workers of a Dask cluster on the same machine, each with one "
-        "thread. Predictions are bit-identical. Only the folds of boosting are fitted by workers.",
+        f"`HeckmanRegressor(learner=RandomForestRegressor(min_samples_leaf=20))` for "
+        f"{found['rows']:,} rows and {found['columns']} columns, on one machine; each process has "
+        "one thread. The workers fit the folds. Predictions are bit-identical.",
         ("", "seconds", "speed-up"),
         rows,
     )
@@ -264,12 +264,16 @@ def growth_svg(found: dict, width: int = 640, height: int = 400) -> str:
         drawn.append(f'<path d="M{x} {y}H{width - 160}" stroke="#ddd"/>')
         drawn.append(f'<text x="{x - 6}" y="{y + 4}" text-anchor="end">{10.0**power:g} s</text>')
     drawn.append(f'<text x="{(width - 100) / 2}" y="{height - 8}" text-anchor="middle">rows</text>')
+    labels: list = []
     for (name, part), color in zip(lines.items(), COLORS, strict=False):
         at = [place(n, run["seconds"]) for n, run in zip(part["sizes"], part["runs"], strict=True)]
         path = "L".join(f"{x} {y}" for x, y in at)
         drawn.append(f'<path d="M{path}" fill="none" stroke="{color}" stroke-width="2"/>')
         drawn += [f'<circle cx="{x}" cy="{y}" r="3" fill="{color}"/>' for x, y in at]
         x, y = at[-1]
+        while any(abs(x - beside) < 100 and abs(y - above) < 14 for beside, above in labels):
+            y += 1  # labels below one another
+        labels.append((x, y))
         label = name.removesuffix(", rows")
         drawn.append(f'<text x="{x + 8}" y="{y + 4}" fill="{color}">{label}</text>')
     return "\n".join([*drawn, "</svg>\n"])

@@ -40,7 +40,7 @@ def test_a_power_law_has_its_exponent():
     assert exponent(sizes, [{"seconds": 0.3 * n**1.5} for n in sizes]) == 1.5
 
 
-@pytest.mark.parametrize("contender", ["boosting", "default", "learner='boosting', n_jobs=2"])
+@pytest.mark.parametrize("contender", ["boosting", "default", "two processes, n_jobs=2"])
 def test_a_contender_is_fitted_and_timed(contender):
     from benchmarks import default_fits
 

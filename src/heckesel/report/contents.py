@@ -35,6 +35,7 @@ REGIONS = {
     "well": f"mostly selected ({100 * WELL_FROM:.0f} % or more)",
 }
 RHO_SHOWN = (-0.9, -0.6, -0.3, 0.0, 0.3, 0.6, 0.9)
+MOST_CASES = 5_000  # to group by probability of selection
 # Each hidden column costs a fit; together they take less time than that of the default model.
 HIDDEN_COLUMNS, HIDDEN_ROWS, HIDDEN_FOLDS = 4, 2_000, 3
 
@@ -223,8 +224,17 @@ def _table_of_means(means: pd.DataFrame, digits, *, usable: bool) -> Table:
     return Table(f"Means with {WIDE} intervals", header, rows)
 
 
+def some_of(frame: pd.DataFrame) -> pd.DataFrame:
+    """At most 5,000 cases, at even steps."""
+    return frame.iloc[np.unique(np.linspace(0, len(frame) - 1, MOST_CASES).round().astype(int))]
+
+
 def _changes(model, naive, frame, digits, *, usable: bool) -> Table | None:
     """The means by probability of selection, in groups of at least ten cases."""
+    caption = "Mean by probability of selection: everyone with these columns, selected or not"
+    if len(frame) > MOST_CASES:
+        caption += f" ({MOST_CASES:,} of the cases)"
+    frame = some_of(frame)
     found = regions(selection_probability(model, frame))
     if not found:
         return None
@@ -244,7 +254,7 @@ def _changes(model, naive, frame, digits, *, usable: bool) -> Table | None:
     ]
     corrected = "corrected" + ("" if usable else " (do not use)")
     return Table(
-        "Mean by probability of selection: everyone with these columns, selected or not",
+        caption,
         ("group", "cases", "naive", corrected, "change", "in words"),
         rows,
         words=("in words",),

@@ -15,7 +15,15 @@ from heckesel import plots
 from heckesel.display import number
 from heckesel.errors import DataError, imported
 from heckesel.io import announce, check_output, write_atomically
-from heckesel.report.contents import LEVEL, WIDE, Contents, Table, report_contents, significant
+from heckesel.report.contents import (
+    LEVEL,
+    WIDE,
+    Contents,
+    Table,
+    report_contents,
+    significant,
+    some_of,
+)
 
 WIDTH = 5.0  # inches, 360 units of SVG: on a phone 400 pixels wide, about one pixel each
 MOST_ROWS = 24  # of the table behind a figure
@@ -172,7 +180,7 @@ def figures_of(contents: Contents) -> dict[str, Figure]:
             "Mean predictions for everyone with these columns, in groups of equal size; the cases "
             f"least likely to be selected are on the left. The band is the {WIDE} interval of "
             "the corrected mean.",
-            lambda ax: plots.by_selection(model, frame, naive=naive, level=LEVEL, ax=ax),
+            lambda ax: plots.by_selection(model, some_of(frame), naive=naive, level=LEVEL, ax=ax),
         ),
         "strength": (
             "Probability of selection with and without the instruments",
