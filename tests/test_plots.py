@@ -311,7 +311,7 @@ def test_lines_are_bounds_and_intervals():
     thin, thick = (
         np.array([path.vertices[:, 0] for path in part.get_paths()]) for part in ax.collections
     )
-    np.testing.assert_allclose(thin, frame[["ci_low", "ci_high"]])
+    np.testing.assert_allclose(thin, frame[["interval_low", "interval_high"]])
     np.testing.assert_allclose(thick, frame[["lower", "upper"]])
     (point,) = ax.lines
     np.testing.assert_allclose(point.get_xdata(), frame.loc["missing at random", "lower"])
