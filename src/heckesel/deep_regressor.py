@@ -208,6 +208,7 @@ class DeepHeckmanRegressor(_NetworkRegressor):
             raise DataError(f"method must be one of {', '.join(METHODS)}, got {self.method!r}")
         sides = {"selected": selected, "sample_weight": sample_weight, "groups": groups}
         data = read_table(self, X, y, **sides, check=check_fit)
+        check_fit(data)
         found = identify_data(data)
         self._train(data, None if data.s.all() else self.method)
         nothing = [np.nan] * len(self.fitted_.members.loss)  # fitted without a correction

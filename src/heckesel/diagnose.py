@@ -52,8 +52,8 @@ def identify(
     groups : str or array-like of shape (n,), optional
         Groups of dependent rows: the name of a column of X, or one label per row. Tests allow for
         dependence within a group.
-    **options
-        Options of `HeckmanRegressor`, such as ``learner``, ``method``, ``missing``,
+    options : optional
+        Other options of `HeckmanRegressor`, such as ``learner``, ``method``, ``missing``,
         ``on_problem``, ``target_transform`` and ``unobserved``.
 
     Returns

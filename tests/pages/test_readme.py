@@ -64,7 +64,7 @@ def test_the_commands_of_the_page_on_the_shell_run(tmp_path):
     assert "default has two classes, 0 and 1; predictions are probabilities" in shown.stdout
     assert shown.stdout.count("Identification: supported by the instrument") == 4
     # of the messy table, where age duplicates another column and kidslt6 alone is left
-    assert shown.stdout.count("Identification: mostly prior: kidslt6 affects selection") == 1
+    assert shown.stdout.count("Identification: mostly prior: kidslt6 determines rho only") == 1
     predicted = pd.read_csv(tmp_path / "predicted.csv")
     assert (predicted["low"] < predicted["mean"]).all()
     predicted = pd.read_csv(tmp_path / "defaults.csv")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -157,6 +157,24 @@ class TrainingData:
         if self.could_be_number:
             sentence += " (to treat it as a number, set --kind regression)"
         return sentence
+
+    def sample(self, rows: int) -> TrainingData:
+        """At most so many rows, at random; whole groups, if there are any."""
+        if len(self.X) <= rows:
+            return self
+        import numpy as np
+        import pandas as pd
+
+        rng = np.random.default_rng(0)
+        if self.groups is None:
+            chosen = np.sort(rng.choice(len(self.X), rows, replace=False))
+        else:
+            codes, labels = pd.factorize(self.groups)
+            kept = rng.permutation(len(labels))[: max(2, len(labels) * rows // len(codes))]
+            chosen = np.flatnonzero(np.isin(codes, kept))
+        names = ("X", "y", "selected", "weight", "groups")
+        given = {name: getattr(self, name) for name in names}
+        return replace(self, **{k: v.iloc[chosen] for k, v in given.items() if v is not None})
 
     @property
     def could_be_number(self) -> bool:

@@ -30,6 +30,7 @@ METHODS = {
 CLASSIFIERS = {each: ("HeckmanClassifier", each) for each in ("auto", "ml")}
 BASELINES = {"deep-ensemble": ("DeepEnsembleRegressor", None)}
 COMPARED = ("auto", "two-step", "ml")
+MOST_DIAGNOSED = 10_000  # rows of a verdict without a model; its columns are judged on all rows
 NETWORK_OPTIONS = ("epochs", "n_members", "device")
 OPTIONS = {"n_members": "members", "target_transform": "transform", "random_state": "seed"}
 CAVEAT = (
@@ -165,6 +166,7 @@ def diagnose(as_json, **given):
     """Report whether the table DATA supports a correction.
 
     The first part lists each column with its kind and what --on-problem fix does with it. The
+    rest uses at most 10,000 rows, chosen at random, and so takes seconds whatever the table. The
     verdict states how far a correction can be trusted. Instruments are also tested for a direct
     effect on the outcome.
 
@@ -182,6 +184,8 @@ def diagnose(as_json, **given):
     with notes(said=(*_said(), "column ")):
         with stage("reading the columns"):
             report = hk.column_report(data.X, data.codes, **columns)
+        n, data = len(data.X), data.sample(MOST_DIAGNOSED)
+        columns = {"instruments": data.instruments or None, **data.sides}
         with stage("judging the instruments"):
             verdict = verdict_of(data, options["target_transform"])
         if data.instruments:
@@ -191,6 +195,8 @@ def diagnose(as_json, **given):
                 tests = hk.test_instruments(data.X, data.codes, **given)
     if as_json:
         found = {"identification": verdict.to_dict()}
+        if n > len(data.X):
+            found["rows"] = {"used": len(data.X), "given": n}
         if tests is not None:
             listed = tests.to_dict()
             found["tests"] = {"conclusion": listed.pop("verdict"), **listed}
@@ -202,6 +208,8 @@ def diagnose(as_json, **given):
     say(str(report))
     if "scale" in verdict.evidence:
         say(f"Scale: {verdict.evidence['scale']}")
+    if n > len(data.X):
+        say(f"{len(data.X):,} of the {n:,} rows, chosen at random, were used for what follows")
     say(f"Identification: {in_the_shell(verdict)}")
     for line in verdict.evidence_lines():
         say(f"  {line}")

@@ -34,6 +34,7 @@ RIVAL, APART = 2.0, 0.3  # log-units, and difference in rho, of a second mode th
 AT_BOUNDARY = 0.99999  # |rho| of a maximum at the end of its range
 LEAK = 1e-6  # share of the outcome's variance that a column which contains it leaves unexplained
 GLANCE_ROWS = 2048  # which show for most tables that rows differ
+LEAKY_GLANCE = 0.9  # correlation of the outcome with a column that may contain it, in these rows
 MANY_COPIES = 0.05  # share of the selected rows
 CONTINUOUS = 0.9  # values of the outcome for each distinct row, above which ties are copies
 UNINFORMATIVE = 0.5  # an interval from below -.5 to above .5 does not even determine the sign
@@ -241,11 +242,16 @@ def wald_evidence(instruments, names, gamma, covariance) -> dict:
 
 def leaking_column(data: SelectionData) -> dict:
     """A column of x or w that alone explains almost all of the outcome among the selected."""
-    y, weight = data.y[data.s], data.weight[data.s]
+    y, weight, first = data.y[data.s], data.weight[data.s], np.flatnonzero(data.s)[:GLANCE_ROWS]
+    shown = data.y[first] - data.y[first].mean()
     for values, names in ((data.x, data.x_names), (data.w, data.w_names)):
-        for name, column in zip(names, values[data.s].T, strict=True):
+        glance = values[first] - values[first].mean(axis=0)
+        size = np.sqrt((glance**2).sum(axis=0) * (shown**2).sum())
+        # a column that explains all rows explains the first ones, if they vary
+        for j in np.flatnonzero(np.abs(shown @ glance) >= LEAKY_GLANCE * size):
+            column = values[data.s, j]
             if np.ptp(column) > 0 and unexplained_share(column[:, None], y, weight) < LEAK:
-                return {"leak": name}
+                return {"leak": names[j]}
     return {}
 
 
@@ -256,11 +262,12 @@ def repeated_rows(data: SelectionData) -> dict:
     values = len(np.unique(y))
     if n1 - values < MANY_COPIES * n1:
         return {}
-    whole = np.column_stack([data.w[data.s], data.x[data.s], y])
-    if values < CONTINUOUS * len(np.unique(whole[:GLANCE_ROWS], axis=0)):  # as for all rows then
-        return {}
-    rows = len(np.unique(whole, axis=0))
-    if n1 - rows < MANY_COPIES * n1 or values < CONTINUOUS * rows:
+    for chosen in (np.flatnonzero(data.s)[:GLANCE_ROWS], data.s):  # a part often shows enough
+        whole = np.column_stack([data.w[chosen], data.x[chosen], data.y[chosen]])
+        rows = len(np.unique(whole, axis=0))
+        if values < CONTINUOUS * rows:
+            return {}
+    if n1 - rows < MANY_COPIES * n1:
         return {}
     return {"repeated_rows": n1 - rows}
 
