@@ -312,9 +312,9 @@ def test_lines_are_bounds_and_intervals():
         np.array([path.vertices[:, 0] for path in part.get_paths()]) for part in ax.collections
     )
     np.testing.assert_allclose(thin, frame[["interval_low", "interval_high"]])
-    np.testing.assert_allclose(thick, frame[["lower", "upper"]])
+    np.testing.assert_allclose(thick, frame[["low", "high"]])
     (point,) = ax.lines
-    np.testing.assert_allclose(point.get_xdata(), frame.loc["missing at random", "lower"])
+    np.testing.assert_allclose(point.get_xdata(), frame.loc["missing at random", "low"])
     assert [label.get_text() for label in ax.get_yticklabels()] == list(frame.index)
     assert ax.get_xlabel() == "mean of y"
 
