@@ -122,7 +122,7 @@ def test_every_picture_of_a_page_is_committed_and_small():
 
 
 def test_the_documentation_is_short():
-    """Twenty pages and 15,000 words of prose and tables; generated pages are not counted."""
+    """Twenty pages and 15,000 words; code and the generated page on speed are not counted."""
     pages = list(DOCS.glob("*.md"))
     assert len(pages) <= 20
     texts = [
