@@ -5,12 +5,11 @@ import signal
 import stat
 import subprocess
 import sys
-import time
 
 import pytest
 
 from heckesel.errors import DataError
-from heckesel.io import check_output, replacing, write_atomically
+from heckesel.io import check_output, write_atomically
 
 HANGING = """
 import sys, time
@@ -53,14 +52,6 @@ def test_a_replaced_file_keeps_its_mode(path, kept):
     assert (mode(path), path.read_text()) == (kept, "new")
 
 
-def test_what_will_replace_a_private_file_is_private_from_the_start(path):
-    path.write_text("old")
-    path.chmod(0o640)
-    with replacing(path) as scratch:
-        assert mode(scratch) == 0o600
-    assert mode(path) == 0o640
-
-
 @pytest.mark.parametrize("there", [True, False])
 def test_a_link_stays_and_its_target_is_replaced(tmp_path, there):
     target, link = tmp_path / "folder" / "target.csv", tmp_path / "link.csv"
@@ -83,21 +74,6 @@ def test_links_that_lead_nowhere_are_refused(tmp_path):
         check_output(round_and_round)
     with pytest.raises(DataError, match="no folder of file does not exist"):
         check_output(lost)
-
-
-def test_the_file_is_on_the_disk_before_it_has_its_name(path, monkeypatch):
-    done = []
-    fsync, replace = os.fsync, os.replace
-
-    def synced(handle):
-        kind = "folder" if stat.S_ISDIR(os.fstat(handle).st_mode) else os.fstat(handle).st_size
-        done.append(("fsync", kind))
-        fsync(handle)
-
-    monkeypatch.setattr(os, "fsync", synced)
-    monkeypatch.setattr(os, "replace", lambda *names: (done.append("replace"), replace(*names)))
-    write_atomically(path, "12345")
-    assert done == [("fsync", 5), "replace", ("fsync", "folder")]
 
 
 def test_a_disk_that_fails_leaves_the_old_file(path, monkeypatch):
@@ -137,20 +113,3 @@ def test_the_next_run_removes_only_the_files_of_a_killed_run(path):
         living.wait()
     write_atomically(path, "newer")
     assert names(path.parent) == [other.name, "file.csv"]
-
-
-def test_a_pipe_with_the_name_of_a_stale_file_does_not_hang(path):
-    os.mkfifo(path.parent / ".file.csv.12345678.part")
-    began = time.perf_counter()
-    write_atomically(path, "new")
-    assert time.perf_counter() - began < 2
-
-
-def test_a_file_written_inside_its_own_block_is_replaced_once(path):
-    path.write_text("old")
-    with replacing(path) as scratch:
-        number = scratch.stat().st_ino  # which the lock belongs to
-        write_atomically(scratch, "new")
-        assert scratch.stat().st_ino == number
-        assert path.read_text() == "old"
-    assert (path.read_text(), names(path.parent)) == ("new", ["file.csv"])

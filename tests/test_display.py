@@ -4,7 +4,6 @@ import copy
 import pickle
 from html.parser import HTMLParser
 
-import numpy as np
 import pytest
 from markdown_it import MarkdownIt
 
@@ -122,42 +121,3 @@ def test_a_fit_shows_the_numbers_of_its_summary(shown):
         assert f"{value:.4f}".replace("-", "−") in strings
     assert fit.identification.verdict in strings
     assert fit.identification.sentence in " ".join(strings)
-
-
-def test_error_models_show_the_numbers_of_their_summary(shown):
-    forms = shown["error models"]
-    strings, summary = Reader(forms._repr_html_()).strings, forms.summary()
-    for form in forms.forms:
-        number = f"{form.loglik:.2f}"
-        assert number in summary
-        assert number.replace("-", "−") in strings
-    assert forms.sentence in strings
-
-
-def test_a_test_of_instruments_shows_its_verdict_and_every_line(shown):
-    found = shown["instruments"]
-    html = found._repr_html_()
-    strings = Reader(html).strings
-    assert strings[-len(found.details()) :] == found.details()
-    assert found.verdict in strings
-    assert found.sentence in strings
-    tone = {"rejected": "bad", "not rejected": "good"}.get(found.verdict, "caution")
-    assert f'class="box {tone}"' in html
-
-
-def test_breakdown_points_are_named(shown):
-    curves = shown["sensitivity"]
-    text = " ".join(Reader(curves._repr_html_()).strings)
-    found = {name: curves.breakdown(name) for name in curves.values}
-    assert any(at is not None for at in found.values())
-    for name, at in found.items():
-        assert (at is not None) == (f"{name} at " in text)
-        assert at is None or f"{name} at {at:.3f}" in text
-
-
-def test_only_the_first_points_are_shown(shown):
-    predictive = shown["predictions"]
-    assert Reader(predictive._repr_html_()).tags.count("tr") == 11
-    assert "first 10 of 400 points" in predictive._repr_html_()
-    two = hk.Predictive.normal(np.zeros(2), 0.0, 1.0)
-    assert Reader(two._repr_html_()).tags.count("tr") == 3

@@ -70,15 +70,6 @@ def test_frames_arrays_and_polars_get_the_same_numbers(table, imputer):
     np.testing.assert_array_equal(named.transform(table)["y"], expected)
 
 
-@pytest.mark.parametrize("names", [[7, 3, 5], [2, 0, 1]])
-def test_numbers_can_be_names_of_columns(table, imputer, names):
-    numbered = table.set_axis(names, axis=1)
-    again = hk.HeckmanImputer(names[2], instruments=[1], estimator=TWO_STEP).fit(numbered)
-    found, expected = again.transform(numbered), imputer.transform(table)
-    assert list(found.columns) == names
-    np.testing.assert_array_equal(found.to_numpy(), expected.to_numpy())
-
-
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("classes", [False, True])
 def test_draws_of_groups_have_the_standard_errors_of_clusters(classes):
@@ -140,6 +131,7 @@ def test_draws_of_the_default_method_have_the_mean_and_the_error_of_its_average(
     assert np.std(means) == pytest.approx(np.sqrt(row["se"] ** 2 + noise), rel=0.3)
 
 
+@pytest.mark.slow
 def test_rubins_intervals_cover_with_the_default_method():
     """40 draws under a flat prior: fewer than 31 hits of 90 % intervals have a probability of
     less than 1 %."""

@@ -144,19 +144,6 @@ def test_the_effect_of_a_category_has_a_mark_for_each_level(model, draw):
     assert heights[1] - heights[0] == pytest.approx(expected, rel=1e-9)
 
 
-@pytest.mark.filterwarnings("ignore")
-def test_the_effect_of_a_fixed_column_is_that_of_what_the_model_sees(draw):
-    X, y = draw
-    X = X.assign(pay=[f"{1000 * value + 5000:,.2f}" for value in X["x"] ** 2], key=X["place"] + "!")
-    X["key"] += [str(row) for row in range(len(X))]
-    model = hk.HeckmanRegressor(["z"], method="two-step", on_problem="fix").fit(X, y)
-    curve = hk.plots.effect(model, X, "pay").lines[0]
-    slope = model.coef_[list(model.coef_names_).index("pay")]
-    np.testing.assert_allclose(np.diff(curve.get_ydata()), slope * np.diff(curve.get_xdata()))
-    with pytest.raises(DataError, match="omits or replaces the column 'key'"):
-        hk.plots.effect(model, X, "key")
-
-
 def test_predictions_by_selection_are_means_over_strips(model, draw):
     X, _ = draw
     ax = hk.plots.by_selection(model, X)
@@ -180,36 +167,6 @@ def test_classifiers_are_drawn_as_probabilities(classifier, draw):
     hk.plots.coefficients(classifier)
     hk.plots.rho_likelihood(classifier)
     hk.plots.instrument_strength(classifier)
-
-
-def test_right_probabilities_lie_inside_the_band_and_wrong_ones_do_not():
-    rng = np.random.default_rng(0)
-    X = pd.DataFrame({"x": rng.normal(size=4000), "z": rng.normal(size=4000)})
-    u, e = rng.normal(size=(2, 4000))
-    seen, y = X["z"] + u > 0, (X["x"] + e > 0.5).astype(float)
-    model = hk.HeckmanClassifier(["z"], method="ml").fit(X, y.where(seen))
-    new = pd.DataFrame({"x": rng.normal(size=4000), "z": 0.0})
-    right = (new["x"] + rng.normal(size=4000) > 0.5).astype(float)
-    for outcome, inside in ((right, True), (1 - right, False)):
-        ax = hk.plots.calibration(model, new, outcome, target="population")
-        level, share = line(ax, "observed")
-        edges = ax.collections[0].get_paths()[0].vertices
-        low, high = (
-            np.array([pick(edges[np.isclose(edges[:, 0], at), 1]) for at in level])
-            for pick in (np.min, np.max)
-        )
-        assert ((low <= share) & (share <= high)).all() == inside
-        assert share.mean() == pytest.approx(outcome.mean(), rel=1e-9)
-
-
-def test_each_region_has_its_marks(model, draw):
-    X, y = draw
-    rows = np.flatnonzero(y.notna())
-    found = model.predict_distribution(X.iloc[rows], target="selected")
-    ax = hk.plots.calibration(model, X, y, regions={"first": rows[:50], "rest": rows[[60, 61]]})
-    level, share = line(ax, "first (50 units)")
-    u = found.cdf(y.iloc[rows].to_numpy())[:50]
-    np.testing.assert_allclose(share, [(u <= p).mean() for p in level])
 
 
 def test_the_curve_over_rho_marks_the_estimate(model):
@@ -277,15 +234,12 @@ def test_rows_in_groups_have_no_likelihood_ratio(draw, tmp_path):
     ("call", "sentence"),
     [
         (lambda m, X, y: hk.plots.coefficients(m, equation="x"), "no equation 'x'"),
-        (lambda m, X, y: hk.plots.coefficients(m, terms="q"), "has no term 'q'"),
         (lambda m, X, y: hk.plots.coefficients(3), "a int has no coefficients"),
         (lambda m, X, y: hk.plots.effect(m, X, "q"), "X has no column 'q'"),
         (lambda m, X, y: hk.plots.effect(m, X, "z"), "'z' is an instrument"),
-        (lambda m, X, y: hk.plots.by_selection(m.result_, X), "needs a fitted estimator"),
         (lambda m, X, y: hk.plots.calibration(m, X, y[:9]), "X has 400 rows but y has 9"),
         (lambda m, X, y: hk.plots.calibration(m.result_, X, y), "needs a fitted estimator"),
         (lambda m, X, y: hk.plots.sensitivity(m), "draws the result of hk.sensitivity"),
-        (lambda m, X, y: hk.plots.rho_likelihood(3), "no likelihood over rho"),
         (lambda m, X, y: hk.plots.rho_posterior(m), "no posterior of rho"),
         (lambda m, X, y: hk.plots.rho_likelihood(m, ax=3), "must be matplotlib axes"),
     ],
@@ -317,19 +271,6 @@ def test_lines_are_bounds_and_intervals():
     np.testing.assert_allclose(point.get_xdata(), frame.loc["missing at random", "low"])
     assert [label.get_text() for label in ax.get_yticklabels()] == list(frame.index)
     assert ax.get_xlabel() == "mean of y"
-
-
-def test_infinite_bounds_end_at_the_edge():
-    ax = hk.plots.bounds(hk.bounds(Y, -np.inf, np.inf))
-    for part in ax.collections:
-        np.testing.assert_allclose(part.get_paths()[0].vertices[:, 0], ax.get_xlim())
-
-
-def test_given_axes_are_used_and_other_results_refused():
-    axes = Figure().subplots()
-    assert hk.plots.bounds(hk.bounds(Y, 0.0, 4.0), ax=axes) is axes
-    with pytest.raises(hk.DataError, match=r"draws what hk\.bounds returns, not a tuple"):
-        hk.plots.bounds((0.0, 1.0))
 
 
 def test_what_the_instrument_says_are_held_out_residuals_and_both_readings(tmp_path):

@@ -124,19 +124,6 @@ def test_effects_are_differences_of_predictions(fit, target):
     np.testing.assert_array_equal(averages["n"], groups.size())
 
 
-def test_frequency_weights_are_repeated_rows():
-    weight = np.arange(len(FRAME)) % 3
-    frame = FRAME.assign(weight=weight)
-    short = hk.heckman("y ~ x + kind", "~ x + z + kind", frame, weights="weight")
-    long = hk.heckman("y ~ x + kind", "~ x + z + kind", frame.loc[frame.index.repeat(weight)])
-    names = ["mean", "se", "low", "high"]
-    np.testing.assert_allclose(
-        short.average("selected", by="kind")[names],
-        long.average("selected", by="kind")[names],
-        rtol=1e-6,
-    )
-
-
 def test_a_weak_instrument_has_intervals_over_rho_on_the_probit_scale():
     frame = table(300, 9).assign(label=lambda t: np.where(t["y"].isna(), None, t["y"] > 8.3))
     label = frame["label"].map({True: "yes", False: "no"}).astype(object)

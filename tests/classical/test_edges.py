@@ -3,12 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-import statsmodels.api as sm
 
 import heckesel as hk
-from heckesel.classical import ml as profile
-from heckesel.classical.profile import MEAN_OF_STATISTIC, THETA, _conditional
-from heckesel.classical.rows import standardised_sample
 from reproduction.e0_gate import draw_linear
 
 RNG = np.random.default_rng(0)
@@ -35,13 +31,6 @@ def test_frequencies_reach_likelihood_bic_and_margins():
     assert short.loglik == pytest.approx(long.loglik, rel=1e-10)
     assert short.bic == pytest.approx(np.log(FRAME["count"].sum()) * 7 - 2 * short.loglik)
     np.testing.assert_allclose(short.margins("selected"), long.margins("selected"), rtol=1e-6)
-
-
-def test_parameter_uncertainty_widens_the_distribution_itself():
-    found = fit(draw_linear(80, rho=0.6, seed=2))
-    predictive = found.predict({"x": [6.0], "z": [0.0]}, target="selected")
-    # 200 000 draws fix a standard deviation to .2 %
-    np.testing.assert_allclose(predictive.sample(200_000).std(0), predictive.std, rtol=0.01)
 
 
 def test_a_fit_at_the_boundary_is_contradicted_and_has_a_wald_test_of_the_probit():
@@ -89,42 +78,6 @@ def test_separation_is_seen_from_below_too():
     below = FRAME.assign(t=np.where(FRAME.y.notna(), -1 - FRAME.share, 1 + FRAME.share))
     with pytest.raises(hk.DataError, match="'t' predicts selection perfectly"):
         hk.heckman("y ~ x", "~ x + t", below)
-
-
-def test_least_squares_by_cluster_is_statsmodels():
-    full = FRAME.assign(y=1 + FRAME.x + FRAME.share)
-    with pytest.warns(hk.IdentificationWarning):
-        found = fit(full, groups="group")
-    model = sm.OLS(full.y, sm.add_constant(full[["x"]]))
-    peer = model.fit(cov_type="cluster", cov_kwds={"groups": full.group})
-    np.testing.assert_allclose(found.se, peer.bse, rtol=1e-9)
-    assert found.sigma == pytest.approx(np.sqrt(model.fit().mse_resid))
-    with pytest.warns(hk.IdentificationWarning):
-        tiny = fit(full, weights=np.full(600, 1e-6), weight_kind="probability")
-    assert tiny.sigma == pytest.approx(found.sigma)
-
-
-def test_the_sigma_interval_is_that_of_the_whole_surface():
-    """Without an instrument rho trades against sigma: against a fine grid over both."""
-    x, _, u, v = np.random.default_rng(0).standard_normal((4, 60))
-    y = np.where(0.3 * x + u > 0, 1 + x + 0.9 * u + 0.43 * v, np.nan)
-    found = hk.heckman(y=y, x=x, w=x)
-    low, high = found.interval("sigma", 0.95, method="profile")
-    sample, scalings = standardised_sample(found.data)
-    level = found.scan.modes[found.selected].value - MEAN_OF_STATISTIC * 3.841459 / 2
-
-    def best_over_rho(sigma):
-        theta = scalings.y_scale / sigma
-        values = []
-        for a in np.linspace(-7.5, 7.5, 301):
-            start = profile.solve_at(sample, a, found.scan.modes[0].v)
-            point = np.append(start.v, a)
-            values.append(_conditional(sample, point, np.arange(len(point) - 2), THETA, theta)[1])
-        return max(values)
-
-    for inside, outside in ((low * 1.01, low * 0.97), (high * 0.99, high * 1.03)):
-        assert best_over_rho(inside) > level
-        assert best_over_rho(outside) < level
 
 
 def test_rows_in_clusters_have_no_likelihood_of_their_own():

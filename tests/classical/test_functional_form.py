@@ -96,37 +96,6 @@ def test_score_and_hessian_of_the_sample_equal_differences(name, varies):
         np.testing.assert_allclose(bend, hessian[axis], rtol=1e-6, atol=1e-5)
 
 
-def forms_of(frame, **options):
-    return hk.heckman("y ~ x", "~ x + z", frame, **options).functional_form().to_frame()
-
-
-def test_columns_in_other_units_change_no_form():
-    frame = draw_skewed(800, 5)
-    plain = forms_of(frame)
-    scaled = forms_of(frame.assign(x=1e6 * frame.x - 2e6, y=1e-3 * frame.y))
-    shift = np.log(1e-3) * frame.y.notna().sum()
-    np.testing.assert_allclose(scaled.loglik + shift, plain.loglik, atol=1e-5)
-    np.testing.assert_allclose(1e9 * scaled.x, plain.x, rtol=1e-4)
-    assert list(scaled.status) == list(plain.status)
-
-
-def test_a_weight_stands_for_repeated_rows_and_a_probability_weight_has_no_scale():
-    frame = draw_skewed(500, 6)
-    count = 1 + np.arange(500) % 2
-    weighted, repeated = (
-        forms_of(frame, weights=count),
-        forms_of(frame.loc[frame.index.repeat(count)]),
-    )
-    np.testing.assert_allclose(weighted.loglik, repeated.loglik, atol=1e-5)
-    np.testing.assert_allclose(weighted.x, repeated.x, atol=1e-4)
-    chance = np.random.default_rng(0).uniform(0.5, 2.0, len(frame))
-    small, large = (
-        forms_of(frame, weights=scale * chance, weight_kind="probability") for scale in (1.0, 50.0)
-    )
-    np.testing.assert_allclose(small.aic, large.aic, rtol=1e-7)
-    np.testing.assert_allclose(small.x, large.x, atol=1e-5)
-
-
 def test_a_long_table_uses_a_sample_of_its_rows():
     fit = hk.heckman("y ~ x", "~ x + z", draw_skewed(3000, 8), method="two-step")
     part = fit.functional_form("x", rows=700, seed=3)

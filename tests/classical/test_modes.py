@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import minimize
-from scipy.special import log_ndtr
 
 import heckesel as hk
 from heckesel.classical.ml import (
@@ -16,7 +15,6 @@ from heckesel.classical.rows import standardised_sample
 from heckesel.data import selection_data
 from reproduction.e0_gate import draw_linear, fit_mroz_greene
 
-SEEDS = range(40)
 SETTINGS = ("no instrument", "badly scaled", "outlier", "t(3) errors")
 
 
@@ -73,27 +71,17 @@ def best_of_random_starts(sample, rng, starts=20):
     return best
 
 
+@pytest.mark.parametrize(
+    "seeds", [range(8), pytest.param(range(8, 40), marks=pytest.mark.slow)], ids=["few", "many"]
+)
 @pytest.mark.parametrize("setting", SETTINGS)
-def test_no_random_start_beats_the_scan(setting):
+def test_no_random_start_beats_the_scan(setting, seeds):
     behind = []
-    for seed in SEEDS:
+    for seed in seeds:
         sample, _ = standardised_sample(draw(setting, seed))
         found = scan(sample).modes[0].value
         behind.append(best_of_random_starts(sample, np.random.default_rng(seed)) - found)
-    assert max(behind) < 1e-6, f"worst seed {int(np.argmax(behind))}: {max(behind):.3g}"
-
-
-def test_the_objective_is_the_textbook_likelihood():
-    sample, _ = standardised_sample(draw("no instrument", 1))
-    rng = np.random.default_rng(0)
-    parameters = rng.normal(0, 0.3, sample.q + sample.p + 2)
-    gamma, beta = parameters[: sample.q], parameters[sample.q : -2]
-    sigma, rho = np.exp(parameters[-2]), np.tanh(parameters[-1])
-    e = (sample.residual_columns[:, -1] + sample.residual_columns[:, :-1] @ beta) / sigma
-    argument = (sample.w_selected @ gamma + rho * e) / np.sqrt(1 - rho**2)
-    direct = np.sum(-0.5 * e**2 - 0.5 * np.log(2 * np.pi) - np.log(sigma) + log_ndtr(argument))
-    direct += log_ndtr(-sample.w_unselected @ gamma).sum()
-    np.testing.assert_allclose(-plain_loglik(parameters, sample)[0], direct, rtol=1e-12)
+    assert max(behind) < 1e-6, f"worst seed {seeds[int(np.argmax(behind))]}: {max(behind):.3g}"
 
 
 def test_score_and_hessian_of_the_sample_equal_differences():
@@ -120,15 +108,6 @@ def test_greene_lists_the_global_mode_before_the_printed_one():
     printed = [mode for mode in fit.modes if abs(mode.loglik + 1581.2577) < 6e-5]
     assert len(printed) == 1
     assert printed[0].rho == pytest.approx(-0.132, abs=6e-4)
-
-
-def test_a_mode_that_converged_has_no_slope_left():
-    for seed in (0, 1, 2):
-        sample, _ = standardised_sample(draw("outlier", seed))
-        for mode in scan(sample).modes:
-            if mode.status == "converged":
-                assert np.abs(mode.score).max() < 1e-6
-                assert np.linalg.eigvalsh(mode.hessian).max() < 0
 
 
 def test_threads_change_no_digit_of_a_fit_or_of_its_verdict(monkeypatch):

@@ -8,12 +8,10 @@ from scipy import stats
 from scipy.optimize import minimize
 
 import heckesel as hk
-from heckesel.classical import profile as conditional_fits
 from heckesel.classical.probit_results import fit_binary
 from heckesel.classical.profile import MEAN_OF_STATISTIC
 from heckesel.classical.rows import standardised_sample
-from heckesel.classical.two_step import linear_score_test
-from reproduction.inference_coverage import SEED, SETTINGS, Setting, draw, run_binary
+from reproduction.inference_coverage import Setting, draw, run_binary
 from tests.classical.test_modes import plain_loglik
 
 
@@ -76,16 +74,6 @@ def test_the_score_test_of_a_binary_outcome_is_that_of_statsmodels():
     found = fit_binary(data, np.array([0, 1])).test_rho_zero("score")
     assert found.statistic == pytest.approx(np.squeeze(statistic), rel=1e-5)
     assert found.p_value == pytest.approx(np.squeeze(p_value), rel=1e-5)
-
-
-def test_the_score_test_keeps_its_level_without_an_instrument():
-    """Rejections at 5 % in 400 draws, within three standard errors: 7 to 33."""
-    rejected = 0
-    for seed in range(400):
-        data = draw(np.random.default_rng(seed), Setting("linear", 100, "none", 0.0))
-        statistic, freedom = linear_score_test(*standardised_sample(data), "information")
-        rejected += stats.f.sf(statistic, 1, freedom) < 0.05
-    assert 7 <= rejected <= 33
 
 
 def test_coefficient_intervals_end_where_the_likelihood_ratio_says(weak):
@@ -171,29 +159,3 @@ def test_intervals_of_probabilities_cover_without_an_instrument():
     )
     assert default > 0.86 - 3 * np.sqrt(0.86 * 0.14 / 15)
     assert wald < default - 0.1
-
-
-def test_a_likelihood_that_is_flat_at_its_highest_end_has_a_mode_there():
-    """There the sign of the slope is rounding, and without a mode there is no fit."""
-    setting = Setting("binary", 500, "none", 0.9)
-    data = draw(np.random.default_rng([SEED, SETTINGS.index(setting), 64]), setting)
-    fit = fit_binary(data, np.array([0, 1]), prefer_interior=True)
-    assert (fit.status, fit.rho) == ("boundary", pytest.approx(-1, abs=1e-5))
-    assert fit.loglik >= fit.scan.loglik.max() - 1e-9
-
-
-def test_a_maximum_that_no_fit_with_rho_held_reaches_leaves_an_interval(monkeypatch):
-    """As at rho = 1 in a long table, where the highest fit with rho held is far below it."""
-    frame = hk.datasets.make_controlled(800, rho=0.9, alpha=0.3, seed=1).frame
-    fit = hk.heckman("y ~ x", "~ x + z", frame)
-    reach = 0.3
-    assert fit.inference == "profile"
-    assert np.arctanh(fit.rho) > reach
-    monkeypatch.setattr(conditional_fits, "LARGEST_ATANH_RHO", reach)
-    with pytest.warns(hk.IdentificationWarning):
-        held = hk.heckman("y ~ x", "~ x + z", frame).over_rho
-    assert held.drop.min() == 0
-    highest = held.params[np.argmin(held.drop)]
-    ends = held.interval(held.params, held._own_variances, 0.95)
-    assert (ends[:, 0] <= highest).all()
-    assert (highest <= ends[:, 1]).all()

@@ -66,21 +66,6 @@ def test_intervals_cover_the_outcomes_of_each_group():
         assert abs(inside - 0.9) < 4 * np.sqrt(0.09 / rows.sum()), target
 
 
-def test_the_epistemic_part_is_the_delta_method():
-    """Against draws of the parameters from their estimated distribution."""
-    fit = hk.heckman("y ~ x", "~ x + z", draw_linear(2000, rho=0.6, seed=13))
-    frame = fit.design.frame.head(3)
-    x, w = fit.design.outcome_matrix(frame), fit.design.selection_matrix(frame)
-    rng = np.random.default_rng(0)
-    draws = rng.multivariate_normal(fit.params, fit.cov, 20_000)
-    rho, sigma = np.tanh(draws[:, 5]), np.exp(draws[:, 6])
-    index = draws[:, 2:5] @ w.T
-    mills = np.exp(-(index**2) / 2) / np.sqrt(2 * np.pi) / ndtr(index)
-    means = draws[:, :2] @ x.T + (rho * sigma)[:, None] * mills
-    claimed = fit.predict(frame, target="selected").epistemic
-    np.testing.assert_allclose(means.var(0), claimed, rtol=0.08)  # 4 x sqrt(2/20000), and curvature
-
-
 def test_a_two_step_rho_beyond_one_cannot_predict_the_selected():
     rng = np.random.default_rng(8)
     x, u, v = rng.standard_normal((3, 200))
@@ -92,26 +77,6 @@ def test_a_two_step_rho_beyond_one_cannot_predict_the_selected():
     with pytest.raises(hk.HeckeselError, match="not a possible correlation"):
         fit.predict(target="selected")
     assert np.isfinite(fit.predict().mean).all()
-
-
-def test_marginal_effects_on_the_selected_equal_the_formula(linear):
-    """beta - gamma rho sigma mean(delta), and its standard error by differences."""
-    fit = linear
-    w = fit.design.selection_matrix(fit.design.frame)
-
-    def effect(parameters):
-        index = w @ parameters[2:5]
-        mills = np.exp(-(index**2) / 2) / np.sqrt(2 * np.pi) / ndtr(index)
-        delta = np.mean(mills * (mills + index))
-        c = np.tanh(parameters[5]) * np.exp(parameters[6])
-        return np.array([parameters[1] - parameters[3] * c * delta, -parameters[4] * c * delta])
-
-    at, step = fit.params.to_numpy(), 1e-6
-    slopes = [(effect(at + d) - effect(at - d)) / (2 * step) for d in step * np.eye(7)]
-    se = np.sqrt(np.diag(np.array(slopes).T @ fit.cov.to_numpy() @ np.array(slopes)))
-    frame = fit.margins("selected").loc[["x", "z"]]
-    np.testing.assert_allclose(frame["effect"], effect(at), rtol=1e-6)
-    np.testing.assert_allclose(frame["se"], se, rtol=1e-5)
 
 
 def test_margins_follow_transformations_and_categories():

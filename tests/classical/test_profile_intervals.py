@@ -5,8 +5,6 @@ import pytest
 from scipy.optimize import minimize
 
 import heckesel as hk
-from heckesel.classical.ml import CLEARLY_BETTER
-from heckesel.classical.profile import MEAN_OF_STATISTIC
 from heckesel.classical.rows import standardised_sample
 from reproduction.e0_gate import draw_linear, fit_mroz_greene, fit_rand_hie
 from reproduction.result_files import read_reference
@@ -95,27 +93,6 @@ def test_two_step_has_no_likelihood_and_says_what_to_do():
     cov[:17, 17:] = cov[17:, :17] = 0
     estimate = fit.params[slopes].to_numpy()
     assert estimate @ np.linalg.solve(cov, estimate) == pytest.approx(944.44, abs=0.01)
-
-
-def test_an_interval_from_the_boundary_reaches_inward():
-    """Where the best rho is one, the lower end is where the profile has dropped by the quantile,
-    times the correction without an instrument, and by what a boundary must be ahead of others."""
-    rng = np.random.default_rng(0)
-    x, u = rng.standard_normal((2, 200))
-    y = np.where(0.3 + x + u > 0, 1 + x + u, np.nan)
-    fit = hk.heckman(y=y, x=x, w=x)
-    assert fit.status == "boundary"
-    low, high = fit.interval("rho", 0.9, method="profile")
-    assert abs(high) == 1.0
-    sample, _ = standardised_sample(fit.data)
-    best = fit.scan.modes[0]
-    theta = best.v[-1]
-    start = np.concatenate(
-        [best.v[: sample.q], best.v[sample.q : -1] / theta, [-np.log(theta), np.arctanh(low)]]
-    )
-    value = brute_force_profile(sample, -1, np.arctanh(low), start)
-    drop = CLEARLY_BETTER + MEAN_OF_STATISTIC * 2.705543 / 2
-    assert best.value - value == pytest.approx(drop, abs=1e-3)
 
 
 def test_every_converged_mode_is_a_maximum_even_if_the_likelihood_is_flat():

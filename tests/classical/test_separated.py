@@ -59,31 +59,6 @@ def test_a_level_at_which_all_are_alike_gives_the_supremum_of_the_likelihood():
     assert np.isnan(fit.se.iloc[3])
 
 
-@pytest.mark.parametrize("kind", ["information", "robust", "opg"])
-def test_a_rare_level_leaves_the_other_standard_errors(kind):
-    """They are about those without its few rows, and those of a weight of two are those of two
-    rows."""
-    with_it = fitted(QUASI, covariance=kind)
-    rest = DUMMY == 0
-    without = hk.HeckmanClassifier([2], covariance=kind, method="ml").fit(
-        X[rest][:, [0, 1, 3]], QUASI[rest]
-    )
-    se, expected = with_it.result_.se, without.result_.se
-    np.testing.assert_allclose(se["outcome"].to_numpy()[:3], expected["outcome"], rtol=0.03)
-    np.testing.assert_allclose(se["ancillary"], expected["ancillary"], rtol=0.1)
-    twice = fitted(np.tile(QUASI, 2), np.tile(X, (2, 1)), covariance=kind).result_.se
-    model = hk.HeckmanClassifier([3], covariance=kind, method="ml")
-    with pytest.warns(hk.IdentificationWarning, match="perfectly"):
-        weighted = model.fit(X, QUASI, sample_weight=np.full(N, 2)).result_.se
-    np.testing.assert_allclose(weighted, twice, rtol=1e-6, equal_nan=True)
-    # probabilities of rows without the dummy have intervals, the others none
-    interval = with_it.predict_proba_interval(X)
-    np.testing.assert_array_equal(np.isnan(interval[:, 0]), DUMMY == 1)
-    if without.result_.inference == "wald":  # which this kind of fit always uses
-        expected = without.predict_proba_interval(X[rest][:, [0, 1, 3]])
-        np.testing.assert_allclose(interval[rest], expected, atol=0.02)
-
-
 def test_what_the_other_rows_do_not_determine_has_no_standard_error():
     expected = fitted(QUASI).result_.se["outcome"].to_numpy()
     base = fitted(QUASI, np.column_stack([A, B, 1 - DUMMY, Z])).result_.se["outcome"]
@@ -131,16 +106,3 @@ def test_the_direction_is_that_of_the_widest_margin():
     theirs = machine.fit(columns, happened).coef_[0]
     cosine = ours @ theirs / np.linalg.norm(ours) / np.linalg.norm(theirs)
     assert cosine > 1 - 0.01  # log Phi falls as a square, so it gets there as 1/|gamma|^2
-
-
-def test_order_scale_and_frequency_of_rows_do_not_matter():
-    base = fitted(APART).result_.params
-    order = np.random.default_rng(1).permutation(N)
-    np.testing.assert_allclose(
-        fitted(APART[order], X[order]).result_.params, base, rtol=1e-5, equal_nan=True
-    )
-    factors = np.array([1e5, 1.0, 1.0, 1e-3])
-    scaled = fitted(APART, X * factors).result_.params
-    np.testing.assert_allclose(
-        scaled["outcome"].to_numpy()[1:] * factors[:3], base["outcome"].to_numpy()[1:], rtol=1e-4
-    )

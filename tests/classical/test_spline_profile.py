@@ -140,17 +140,6 @@ def test_gradients_of_the_mean_are_differences_over_the_coefficients(errors, sca
                 np.testing.assert_allclose(difference, slope, rtol=1e-5, atol=1e-7)
 
 
-def test_draws_have_the_epistemic_variance():
-    fit = fit_profile(_draw(500, seed=6), interactions=())
-    at, rng = np.array([[0.5, -1.0], [-1.5, 1.0]]), np.random.default_rng(0)
-    means = np.array([fit.draw(rng).predict(at).mean for _ in range(1500)])
-    found = fit.predict(at)
-    # 1500 draws: the sd of a standard deviation is 1/sqrt(3000) of it, 1.8 %; four of them, and
-    # the error of the delta method
-    np.testing.assert_allclose(means.std(axis=0), np.sqrt(found.epistemic), rtol=0.1)
-    np.testing.assert_allclose(means.mean(axis=0), found.mean, atol=4 * means.std() / np.sqrt(1500))
-
-
 def test_a_prior_moves_the_posterior_and_zero_is_zero():
     data = replace(_draw(300, alpha=0.0, rho=0.0, seed=7), w_names=("a", "b", "z"))
     low, high = fit_profile(data, prior=lambda rho: (rho < 0) * 1.0).info.rho_interval
@@ -194,24 +183,6 @@ def test_the_basis_is_as_flexible_as_the_rows_support():
     assert spline_basis(np.array([[0.0], [1.0]] * 50)).curves == (None,)
     with pytest.raises(DataError, match="an interaction is two different columns below 3"):
         spline_basis(rng.normal(size=(99, 3)), [(0, 3)])
-
-
-def test_a_curve_has_a_ridge_and_a_line_has_none():
-    data = _draw(600, seed=10, f=lambda x: 0.4 * x)
-    problem = _problem(data)
-    found = problem.optimum(0.0, *problem.start(), updates=50)
-    wiggles = found.v[problem.delta] @ problem.membership
-    assert (np.abs(wiggles) < 0.05).all()  # the truth is a line
-    assert (problem.membership.sum(axis=0) > 0).all()
-    assert not problem.membership[:3].any()
-
-
-def test_collinear_columns_have_the_fit_of_one_of_them():
-    data = _draw(300, seed=11)
-    doubled = replace(data, x=np.column_stack([data.x, data.x[:, 0]]), x_names=("a", "b", "c"))
-    one = fit_profile(data, interactions=(), knots=0).predict(data.x[:5]).mean
-    other = fit_profile(doubled, interactions=(), knots=0).predict(doubled.x[:5]).mean
-    np.testing.assert_allclose(other, one, atol=0.02)
 
 
 def test_the_scale_of_the_public_method_widens_where_the_noise_does():

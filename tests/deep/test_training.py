@@ -19,7 +19,6 @@ from heckesel.deep.training import (
     joint_rows,
     member_seed,
     outcome_rows,
-    parameter_count,
     train_members,
     with_folds,
 )
@@ -152,30 +151,6 @@ def test_workers_train_the_same_networks_bit_by_bit(options):
     np.testing.assert_array_equal(one.loss, two.loss)
 
 
-def test_mini_batches_visit_every_row_once_and_end_near_the_full_batch():
-    data = _draw(200)
-    seen = []
-
-    def noting(output, head, rows):
-        if torch.is_grad_enabled():
-            seen.append((rows.y.clone(), rows.weight.clone()))
-        return losses.two_step(output, head, rows)
-
-    rows, config = _rows(data, outcome_rows), replace(CONFIG, epochs=2, batch_size=50)
-    train_members([rows], replace(losses.TWO_STEP, value=noting), [5], config, units=200)
-    assert len(seen) == 2 * 4  # four steps of 50 units, selected or not
-    for member in range(3):
-        orders = []
-        for epoch in (seen[:4], seen[4:]):
-            values = torch.cat([y[member][weight[member] > 0] for y, weight in epoch])
-            np.testing.assert_array_equal(np.sort(values), np.sort(rows.y))
-            orders.append(values)
-            mass = torch.stack([weight[member].sum() for _, weight in epoch])
-            np.testing.assert_allclose(mass.mean(), 1.0, rtol=1e-12)
-        assert not torch.equal(*orders)
-    assert not torch.equal(seen[0][0][0], seen[0][0][1])
-
-
 def test_rho_keeps_its_start_as_long_as_the_warm_up():
     rows, start = _rows(_draw()), np.array([-0.5, 0.0, 0.7])
     options = {"units": 100, "last_of_head": start}
@@ -183,17 +158,6 @@ def test_rho_keeps_its_start_as_long_as_the_warm_up():
     np.testing.assert_array_equal(held.head[:, -1], start)
     (freed,) = train_members([rows], losses.JOINT, [5], replace(CONFIG, warm_up=119), **options)
     assert (freed.head[:, -1] != start).all()
-
-
-def test_rows_of_a_fold_and_the_others_share_the_units_and_weigh_one():
-    data = _draw()
-    rows = _rows(data, config=replace(CONFIG, folds=4))
-    for fold in range(4):
-        parts = [rows.taken(fold, inside=inside) for inside in (True, False)]
-        assert sorted(np.concatenate([part.y for part in parts])) == sorted(rows.y)
-        assert (rows.fold == fold).sum() == len(parts[0].y)
-        for part in parts:
-            np.testing.assert_allclose(part.weight.sum() + part.weight_unselected.sum(), 1.0)
 
 
 def test_folds_split_selected_and_unselected_units_evenly_and_keep_groups_together():
@@ -210,18 +174,6 @@ def test_folds_split_selected_and_unselected_units_evenly_and_keep_groups_togeth
         assign_folds(data, 99, seed=0)
     with pytest.raises(DataError, match="groups with selected units cannot be split into 41"):
         assign_folds(replace(data, groups=groups), 41, seed=0)
-
-
-def test_initial_weights_are_uniform_within_one_over_root_fan_in():
-    sizes = (4, 64, 64, 1)
-    block = np.stack([initial_weights(member_seed(7, j, 0), sizes) for j in range(30)])
-    assert block.shape == (30, parameter_count(sizes))
-    at = 0
-    for low, high in zip(sizes, sizes[1:], strict=False):
-        scaled = block[:, at : (at := at + (low + 1) * high)].ravel() * np.sqrt(low)
-        assert np.abs(scaled).max() <= 1.0
-        # the mean of r uniforms on (-1, 1) has sd 1/sqrt(3 r); five sds
-        assert abs(scaled.mean()) < 5 * np.sqrt(1 / 3) / np.sqrt(len(scaled))
 
 
 def _one_row(y, index=None):
@@ -277,26 +229,6 @@ def test_a_variance_outside_its_range_has_no_slope():
     losses.gaussian(output, None, _one_row(torch.tensor([[1.0, 2.0, 3.0]]))).sum().backward()
     assert (output.grad[0, :2, 1] == 0).all()
     assert output.grad[0, 2, 1] != 0
-
-
-def test_a_scale_without_standardising_changes_nothing():
-    data = _draw()
-    scaling = DataScale.of(data, standardise=False)
-    np.testing.assert_array_equal(scaling.x(data.x), data.x)
-    np.testing.assert_array_equal(scaling.w(data.w), np.column_stack([data.w, np.ones(data.n)]))
-    scaled = DataScale.of(data)
-    gamma = np.array([[0.3, -0.2, 0.5, 0.1]])
-    in_units = scaled.unscale_gamma(gamma)
-    np.testing.assert_allclose(
-        scaled.w(data.w) @ gamma[0], data.w @ in_units[0, :-1] + in_units[0, -1], rtol=1e-12
-    )
-    twice = replace(data, weight=np.where(np.arange(data.n) < 9, 2.0, 1.0))
-    repeated = data.take(np.repeat(np.arange(data.n), twice.weight.astype(int)))
-    repeated = replace(repeated, weight=np.ones(repeated.n))
-    for one, other in zip(
-        vars(DataScale.of(twice)).values(), vars(DataScale.of(repeated)).values(), strict=True
-    ):
-        np.testing.assert_allclose(one, other, rtol=1e-12)
 
 
 @pytest.mark.parametrize(

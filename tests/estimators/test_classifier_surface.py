@@ -4,21 +4,15 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from sklearn import config_context
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 import heckesel as hk
-from heckesel.classical.profile import MEAN_OF_STATISTIC
 
 DRAW = hk.datasets.make_loans(700, rho=-0.5, seed=3)
 X, Y = DRAW.frame.drop(columns="default"), DRAW.frame["default"]
 GRANTED = Y.notna().to_numpy()
 PLAIN = hk.HeckmanClassifier(["leniency"], method="ml")
 MODEL = clone(PLAIN).fit(X, Y)
-FOLDS = KFold(2, shuffle=True, random_state=0)
 
 
 @pytest.mark.parametrize(("zero", "one"), [(False, True), ("bad", "good"), (0, 1), (1, 2)], ids=str)
@@ -71,14 +65,6 @@ def test_a_mask_hides_the_labels_of_the_unselected():
     np.testing.assert_array_equal(clone(PLAIN).fit(X, odd, selected=GRANTED).coef_, MODEL.coef_)
 
 
-def test_masks_are_routed_through_cross_validation():
-    with config_context(enable_metadata_routing=True):
-        model = clone(PLAIN).set_fit_request(selected=True).set_score_request(selected=True)
-        filled = Y.fillna(1.0)
-        routed = cross_val_score(model, X, filled, cv=FOLDS, params={"selected": GRANTED})
-    np.testing.assert_allclose(routed, cross_val_score(PLAIN, X, Y, cv=FOLDS))
-
-
 def test_the_score_is_the_accuracy_given_selection():
     rng = np.random.default_rng(4)
     x, z, u, v = rng.standard_normal((4, 400))
@@ -92,36 +78,12 @@ def test_the_score_is_the_accuracy_given_selection():
     assert model.score(table, y) == accuracy["selected"] != accuracy["population"]
 
 
-def test_a_flat_profile_at_its_end_is_a_boundary_and_not_a_mode():
-    women = hk.datasets.load_mroz()
-    excluded = ["nwifeinc", "age", "kidslt6", "kidsge6"]
-    well_paid = np.where(women.lwage.isna(), np.nan, women.lwage > 1.2)
-    fit = (
-        hk.HeckmanClassifier(excluded, method="ml")
-        .fit(women[["educ", "exper", *excluded]], well_paid)
-        .result_
-    )
-    assert [mode.status for mode in fit.modes] == ["converged", "boundary", "boundary"]
-    assert [round(mode.rho) for mode in fit.modes[1:]] == [1, -1]
-
-
 def test_the_log_likelihood_of_the_fit_is_that_of_its_data():
     assert MODEL.log_likelihood(X, Y) * 700 == pytest.approx(MODEL.result_.loglik, rel=1e-10)
     weight = np.arange(700) % 3
     assert MODEL.log_likelihood(X, Y, sample_weight=weight) == pytest.approx(
         MODEL.log_likelihood(X.iloc[np.repeat(np.arange(700), weight)], Y.repeat(weight)), rel=1e-10
     )
-
-
-def test_models_are_chosen_by_the_joint_likelihood():
-    scaled = StandardScaler().set_output(transform="pandas")
-    search = GridSearchCV(
-        make_pipeline(scaled, PLAIN),
-        {"heckmanclassifier__covariance": ["information", "robust"]},
-        scoring=hk.joint_log_likelihood_scorer,
-        cv=FOLDS,
-    ).fit(X, Y)
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 
 
 def test_a_weight_of_two_equals_the_row_twice():
@@ -136,43 +98,12 @@ def test_a_weight_of_two_equals_the_row_twice():
     assert (half.weight_kind, half.covariance) == ("probability", "robust")
 
 
-def test_missing_x_is_imputed_with_an_indicator():
-    gaps = X.mask(np.random.default_rng(0).random(X.shape) < [0.1, 0, 0, 0])
-    with pytest.raises(hk.DataError, match="'log_income' is missing"):
-        clone(PLAIN).fit(gaps, Y)
-    model = clone(PLAIN).set_params(missing="indicator").fit(gaps, Y)
-    assert model.coef_names_[-1] == "log_income[missing]"
-
-
 def test_without_an_instrument_it_warns():
     with pytest.warns(hk.IdentificationWarning, match="the likelihood rejects no rho between"):
         model = hk.HeckmanClassifier(method="ml").fit(X.drop(columns="leniency"), Y)
     assert model.identification_.verdict == "mostly prior"
     found = model.identification_.evidence
     assert found["rho_low"] < -0.5 < 0.5 < found["rho_high"]
-
-
-def test_the_result_has_inference():
-    fit = MODEL.result_
-    assert fit.params.index[-1] == ("ancillary", "atanh_rho")
-    assert list(fit.to_frame().columns) == ["coef", "se", "z", "p", "low", "high"]
-    summary = fit.summary()
-    for part in ("Probit with selection: default = 1.0", "selection:", "atanh_rho", "Test of rho"):
-        assert part in summary
-    assert "Identification: supported by the instrument" in summary
-    ratio = fit.test_rho_zero("lr")
-    assert ratio.statistic == pytest.approx(2 * (fit.loglik - fit.loglik_independent))
-    low, high = fit.interval("rho", 0.8, method="profile")
-    assert low < fit.rho < high
-    assert fit.inference == "profile"
-    # the .8 point of chi2(1), with the correction where the instrument is not very strong
-    level = fit.loglik - 0.5 * MEAN_OF_STATISTIC * 1.6423744151498176
-    for end in (low, high):
-        assert profile(fit, np.arctanh(end)) == pytest.approx(level, abs=1e-6)
-    assert [mode.loglik for mode in fit.modes] == sorted(
-        (m.loglik for m in fit.modes), reverse=True
-    )
-    assert "HeckmanProbitFit" in repr(fit)
 
 
 def profile(fit, a):
@@ -201,13 +132,6 @@ def test_a_fit_at_the_boundary_warns_and_still_predicts():
     assert np.diff(interval, axis=1).mean() > np.diff(given_rho, axis=1).mean()
     assert np.isfinite(model.log_likelihood(table, y))
     assert "nan" in model.result_.summary()
-
-
-def test_a_long_table_is_scanned_on_a_sample_and_fitted_on_all_rows(monkeypatch):
-    monkeypatch.setattr("heckesel.classical.heckprobit.SCAN_ROWS", 500)
-    monkeypatch.setattr("heckesel.classical.rows.FEWEST_KEPT", 100)
-    model = clone(PLAIN).fit(X, Y)
-    np.testing.assert_allclose(model.result_.params, MODEL.result_.params, rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -273,18 +197,6 @@ def test_ml_uses_an_interior_maximum_that_is_about_as_high(tmp_path):
     assert loaded.explanation_ == model.explanation_
     assert loaded.candidates_.equals(model.candidates_)
     np.testing.assert_array_equal(loaded.predict_proba(columns), model.predict_proba(columns))
-
-
-def test_one_maximum_and_no_selection_are_explained():
-    model = clone(PLAIN).fit(X, Y)
-    assert model.explanation_.startswith(
-        f"Maximum likelihood was used, with rho = {model.rho_:.2f}"
-    )
-    with pytest.warns(hk.IdentificationWarning):
-        whole = clone(PLAIN).fit(X, np.arange(len(X)) % 2)
-    assert whole.explanation_ == "A plain probit was used, because every unit was selected."
-    with pytest.raises(hk.DataError, match="method"):
-        hk.HeckmanClassifier(["leniency"], method="two-step").fit(X, Y)
 
 
 def test_the_default_takes_rho_from_the_instrument():

@@ -119,18 +119,6 @@ def test_the_probability_of_selection_under_networks_has_no_standard_errors():
     assert found.loc["z", "effect"] > 0.1
 
 
-def test_separated_classes_leave_standard_errors_of_what_they_do_not_concern():
-    event = (Y > 9).astype(float).where(Y.notna())
-    rare = ~event.eq(1.0) & (np.arange(len(X)) % 4 == 0)
-    table = X.assign(rare=np.where(rare, "b", "a"))[["x", "rare", "z"]]
-    model = fitted(hk.HeckmanClassifier(["z"], method="ml"), event, table)
-    assert model.result_.status == "separated"
-    assert np.isfinite(model.average(table, "selection")["se"].to_numpy()).all()
-    se = model.average(table, by="rare")["se"]
-    assert np.isnan(se["b"])
-    assert np.isfinite(se["a"])
-
-
 def test_effects_of_fixed_columns_are_those_of_what_the_model_sees():
     dates = pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(len(X)) * 3, "D")
     table = X[["x", "z"]].assign(
@@ -144,21 +132,6 @@ def test_effects_of_fixed_columns_are_those_of_what_the_model_sees():
     found = model.margins(table.drop(columns="key"))  # which the model does not need
     beta = dict(zip(model.coef_names_, model.coef_, strict=True))
     np.testing.assert_allclose(found["effect"], [beta["x"], beta["pay"]], rtol=1e-6)
-
-
-def check_saved(model, path):
-    model.save(path)
-    for target in ("population", "unselected"):
-        loaded, before = (each.average(ROWS, target, by="kind") for each in (hk.load(path), model))
-        pd.testing.assert_frame_equal(loaded, before)
-
-
-def test_saved_models_have_the_same_averages(model, tmp_path):
-    check_saved(model, tmp_path / "model.heckesel")
-
-
-def test_saved_classifiers_have_the_same_averages(classifier, tmp_path):
-    check_saved(classifier, tmp_path / "model.heckesel")
 
 
 def test_members_without_folds_have_no_standard_error():

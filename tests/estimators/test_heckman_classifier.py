@@ -13,7 +13,7 @@ from scipy.stats import multivariate_normal
 from sklearn.base import clone
 
 import heckesel as hk
-from heckesel.classical.heckprobit import binary_sample, binary_scores
+from heckesel.classical.heckprobit import binary_sample
 from heckesel.classical.probit_results import probit_index
 from heckesel.datasets.simulated import DEFAULT, GRANT, LENIENCY
 
@@ -84,32 +84,6 @@ def test_without_selection_it_equals_the_probit_of_statsmodels():
     assert "Probit, every unit selected" in model.result_.summary()
 
 
-def test_the_score_adds_up_to_zero_and_its_units_to_the_gradient():
-    fit = MODEL.result_
-    sample, _ = binary_sample(fit.data)
-    mode = fit.scan.modes[0]
-    scores = binary_scores(sample, point=np.append(mode.v, mode.a))
-    np.testing.assert_allclose(scores.sum(axis=0), 0.0, atol=1e-7)
-    point = fit.scan.points[3]
-    at = np.append(point.v, point.a)
-    _, gradient, _ = sample.evaluate(at)
-    q = sample.q
-    expected = np.concatenate([gradient[q:-1], gradient[:q], gradient[-1:]])
-    summed = binary_scores(sample, point=at).sum(axis=0)
-    np.testing.assert_allclose(summed, expected, rtol=1e-9, atol=1e-7)
-
-
-def test_the_summed_hessian_equals_differences_of_the_summed_score():
-    sample, _ = binary_sample(MODEL.result_.data)
-    point = np.append(sample.at_zero(), -0.3)
-    _, _, hessian = sample.evaluate(point)
-    step = 1e-5
-    for j in range(len(point)):
-        shift = step * np.eye(len(point))[j]
-        up, down = sample.evaluate(point + shift)[1], sample.evaluate(point - shift)[1]
-        np.testing.assert_allclose((up - down) / (2 * step), hessian[j], rtol=1e-6, atol=1e-4)
-
-
 def test_estimates_lie_within_their_errors_of_the_truth():
     """Eight draws: the mean z of each of the nine parameters has sd 1/sqrt(8), and 3.5 of those
     hold all nine but once in 240 times."""
@@ -133,21 +107,6 @@ def true_parameters() -> np.ndarray:
         for constant, slopes in (DEFAULT, GRANT)
     )
     return np.array([*outcome, *select, LENIENCY, np.arctanh(-0.6)])
-
-
-def test_rejected_applicants_are_predicted_better_than_by_the_naive_model():
-    loans = hk.datasets.make_loans(4000, rho=-0.6, seed=1)
-    columns, y = loans.frame.drop(columns="default"), loans.frame["default"]
-    granted, truth = y.notna().to_numpy(), loans.truth.y
-    rejected = (
-        hk.HeckmanClassifier(["leniency"], method="ml")
-        .fit(columns, y)
-        .predict_proba(columns[~granted], "unselected")[:, 1]
-    )
-    design = sm.add_constant(columns[COLUMNS])
-    naive = sm.Probit(y[granted], design[granted]).fit(disp=0).predict(design[~granted])
-    assert abs(rejected.mean() - truth[~granted].mean()) < 0.08  # two of its standard errors
-    assert naive.mean() < truth[~granted].mean() - 0.2
 
 
 def test_rescaling_a_column_rescales_its_coefficient_and_nothing_else():

@@ -7,7 +7,6 @@ import pytest
 from scipy import sparse
 from sklearn import clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import ColumnTransformer
 from sklearn.frozen import FrozenEstimator
 from sklearn.inspection import permutation_importance
 from sklearn.linear_model import Ridge
@@ -152,21 +151,6 @@ def test_mapie_makes_sets_of_classes(fitted):
     classes, sets = split.predict_set(X)
     np.testing.assert_array_equal(classes, model.predict(X))
     assert sets.shape == (400, 2, 1)
-
-
-@pytest.mark.parametrize("kind", ["pandas", "polars", "default"])
-def test_a_pipeline_hands_on_the_frames_of_its_transformers(kind):
-    pytest.importorskip("polars")
-    first = ColumnTransformer(
-        [("scaled", StandardScaler(), ["x"])],
-        remainder="passthrough",
-        verbose_feature_names_out=False,
-    ).set_output(transform=kind)
-    instruments = [1] if kind == "default" else ["z"]
-    pipeline = make_pipeline(first, clone(MODELS["ml"]).set_params(instruments=instruments))
-    found = pipeline.fit(X, Y).predict(X)
-    assert type(found) is np.ndarray
-    np.testing.assert_allclose(found, clone(MODELS["ml"]).fit(X, Y).predict(X), rtol=1e-6)
 
 
 def test_an_imputer_returns_the_frames_that_are_asked_for():

@@ -17,7 +17,7 @@ from sklearn.model_selection import (
     cross_validate,
 )
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder
 
 import heckesel as hk
 
@@ -59,26 +59,6 @@ def test_columns_that_add_up_to_one_are_refused_with_both_ways_out():
     np.testing.assert_allclose(fixed.fit(X, y).predict(X), first.predict(X), rtol=1e-8)
 
 
-def test_a_sparse_frame_of_pandas_is_read():
-    X, y = table()
-    Z = encoder(drop="first").fit_transform(X)
-    frame = pd.DataFrame.sparse.from_spmatrix(Z, columns=list("bcdxz"))
-    model = hk.HeckmanRegressor(["z"], method="ml").fit(frame, y)
-    expected = hk.HeckmanRegressor([4], method="ml").fit(Z, y).predict(Z)
-    np.testing.assert_array_equal(model.predict(frame), expected)
-    assert list(model.feature_names_in_) == list("bcdxz")
-
-
-def test_a_limited_encoder_makes_a_wide_table_narrow():
-    X, y = table()
-    wide = X.assign(town=[f"town {row}" for row in range(ROWS)])
-    narrow = encoder(max_categories=3, handle_unknown="infrequent_if_exist", drop="first")
-    model = hk.HeckmanRegressor([-1], method="ml", on_problem="fix")
-    pipeline = make_pipeline(narrow, model).fit(wide, y)
-    new = wide.assign(town="unseen")
-    assert np.isfinite(pipeline.predict(new)).all()
-
-
 def routed():
     model = hk.HeckmanRegressor([-1], method="ml")
     model.set_fit_request(selected=True, sample_weight=True, groups=True)
@@ -116,24 +96,6 @@ def test_masks_weights_and_groups_pass_through_pipelines_and_searches():
         )
         found = search.fit(X, filled, **sides).cv_results_["mean_test_score"]
     assert np.isfinite(found).all()
-
-
-def test_intervals_and_distributions_of_a_pipeline_and_of_a_search():
-    X, y = table()
-    model = hk.HeckmanRegressor(["z"], method="ml")
-    scaler = ColumnTransformer(
-        [("scaled", StandardScaler(), ["x"])],
-        remainder="passthrough",
-        verbose_feature_names_out=False,
-    ).set_output(transform="pandas")
-    pipeline = make_pipeline(scaler, model)
-    search = GridSearchCV(pipeline, {"heckmanregressor__method": ["ml"]}, cv=KFold(2)).fit(X, y)
-    plain = hk.HeckmanRegressor(["z"], method="ml").fit(X, y)
-    best = search.best_estimator_
-    found = best[-1].predict_interval(best[:-1].transform(X), 0.8, target="unselected")
-    np.testing.assert_allclose(found, plain.predict_interval(X, 0.8, "unselected"), rtol=1e-6)
-    mean = best.predict(X, target="unselected")
-    np.testing.assert_allclose(mean, plain.predict(X, target="unselected"), rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["linear ml", "two-step"])

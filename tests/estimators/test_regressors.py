@@ -133,13 +133,6 @@ def test_a_weight_of_two_equals_the_row_twice(name):
     np.testing.assert_allclose(weighted, repeated, rtol=1e-6)
 
 
-def test_fractional_weights_are_probability_weights():
-    weight = np.random.default_rng(0).integers(1, 4, 400)
-    whole, part = (clone(LINEAR).fit(X, Y, sample_weight=w) for w in (weight, weight / 2))
-    np.testing.assert_allclose(whole.coef_, part.coef_, rtol=1e-8)
-    assert (whole.result_.weight_kind, part.result_.weight_kind) == ("frequency", "probability")
-
-
 def test_an_error_explains_that_a_pipeline_lost_the_column_names():
     with pytest.raises(hk.DataError, match=r"set_output\(transform='pandas'\) keeps names"):
         make_pipeline(StandardScaler(), clone(LINEAR)).fit(X, Y)
@@ -201,16 +194,6 @@ def test_missing_x_is_an_error_or_is_imputed_with_an_indicator(name):
         model.predict(table.assign(x=np.nan))
 
 
-def test_columns_missing_in_the_same_rows_share_one_indicator():
-    gap = np.random.default_rng(2).random(400) < 0.2
-    table = X.assign(a=np.random.default_rng(3).standard_normal(400)).mask(
-        np.column_stack([np.zeros(400, bool), gap, gap])
-    )
-    model = clone(LINEAR).set_params(missing="indicator").fit(table, Y)
-    assert model.columns_.w_names == ("x", "a", "z", "a[missing]")
-    np.testing.assert_array_equal(model.predict(table[["x", "a"]]), model.predict(table))
-
-
 def test_missing_values_of_pandas_extension_types_are_missing():
     table, y = X.convert_dtypes(), Y.convert_dtypes()
     np.testing.assert_array_equal(
@@ -227,13 +210,6 @@ def test_a_prediction_does_not_depend_on_the_rows_beside_it(name):
     model = fitted(name, networks__hidden=(64, 64))
     alone = [model.predict(X.iloc[[row]]).item() for row in range(20)]
     np.testing.assert_allclose(alone, model.predict(X)[:20], rtol=1e-12)
-
-
-def test_a_second_fit_drops_the_column_names_of_the_first():
-    model = fitted("ml")
-    assert list(model.feature_names_in_) == ["x", "z"]
-    model.set_params(instruments=[1]).fit(X.to_numpy(), Y.to_numpy())
-    assert not hasattr(model, "feature_names_in_")
 
 
 def test_a_baseline_can_be_fitted_if_the_probit_cannot():
@@ -258,13 +234,6 @@ def test_a_log_target_fits_the_log_and_predicts_the_level(name):
     np.testing.assert_allclose(pair.predict(X), expected, rtol=1e-6)
     with pytest.raises(hk.DataError, match=r"'y' is -1 in row \d+, .* needs positive values"):
         clone(model).fit(X, level.where(level.isna() | (level > level.min()), -1.0))
-
-
-def test_a_selected_mask_hides_outcomes_from_the_transformation():
-    model = clone(LINEAR).set_params(target_transform="log")
-    filled = np.exp(Y).fillna(0.0)  # 0 has no log, and need not have one
-    one = clone(model).fit(X, filled, selected=Y.notna())
-    np.testing.assert_array_equal(one.coef_, clone(model).fit(X, np.exp(Y)).coef_)
 
 
 def test_categories_enter_the_linear_outcome_without_their_first_level():

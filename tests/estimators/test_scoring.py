@@ -1,11 +1,8 @@
 """The joint log-likelihood, which the naive model does not win, and its scorer."""
 
-import copy
-
 import numpy as np
 import pytest
 from scipy import integrate, stats
-from sklearn import config_context
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import r2_score
@@ -70,6 +67,7 @@ def test_the_probabilities_of_all_events_of_a_unit_sum_to_one(model):
     assert seen + unselected == pytest.approx(1.0, abs=1e-6)  # mass beyond the ends
 
 
+@pytest.mark.slow
 def test_the_naive_ensemble_wins_on_observed_rows_but_not_by_joint_likelihood():
     # 2 networks and 300 epochs; over seeds 0 to 2 the differences are at least .03 in R2 of the
     # population mean, .01 in the score and .03 in the log-likelihood
@@ -103,23 +101,6 @@ def test_a_fold_without_an_outcome_suggests_shuffling():
     model = clone(LINEAR).fit(X, Y)
     with pytest.raises(hk.DataError, match=r"has an outcome to score; .*KFold\(5, shuffle=True\)"):
         model.score(X[Y.isna()], Y[Y.isna()])
-
-
-def test_the_scorer_takes_a_routed_mask():
-    cv = KFold(2, shuffle=True, random_state=0)
-    expected = cross_val_score(LINEAR, X, Y, cv=cv, scoring=SCORER)
-    with config_context(enable_metadata_routing=True):
-        model = clone(LINEAR).set_fit_request(selected=True)
-        scorer = copy.deepcopy(SCORER).set_score_request(selected=True)
-        routed = cross_val_score(
-            model,
-            X,
-            Y.fillna(0.0),
-            cv=cv,
-            scoring=scorer,
-            params={"selected": Y.notna().to_numpy()},
-        )
-    np.testing.assert_allclose(routed, expected, rtol=1e-12)
 
 
 def test_a_model_without_a_likelihood_is_refused():

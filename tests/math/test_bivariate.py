@@ -3,7 +3,6 @@
 import mpmath as mp
 import numpy as np
 import pytest
-from scipy.integrate import dblquad
 from scipy.special import log_ndtr, ndtr
 
 from heckesel.math.bivariate import log_bivariate_cdf, log_conditional_cdf
@@ -61,22 +60,6 @@ def test_the_logarithm_has_thirteen_digits_in_every_tail(point):
     exact = float(brute_force(*point))
     # rounding of the arguments' squares, up to 600 here, comes before any method
     np.testing.assert_allclose(log_bivariate_cdf(*point), exact, rtol=1e-13, atol=1e-14)
-
-
-def test_it_is_a_double_integral_of_the_density():
-    h, k, rho = 0.4, -0.8, -0.6
-    value, error = dblquad(
-        lambda y, x: (
-            np.exp(-(x * x - 2 * rho * x * y + y * y) / 2 / (1 - rho**2))
-            / (2 * np.pi * np.sqrt(1 - rho**2))
-        ),
-        -np.inf,
-        h,
-        -np.inf,
-        k,
-        epsabs=1e-12,
-    )
-    assert abs(np.exp(log_bivariate_cdf(h, k, np.arctanh(rho))) - value) < max(error, 1e-11)
 
 
 def test_quadrants_have_the_arc_sine_and_sum_to_one():

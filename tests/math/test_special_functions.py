@@ -4,7 +4,6 @@ import mpmath as mp
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.special import ndtr, ndtri
 
 from heckesel.math.special import (
     erfcx_upper,
@@ -15,11 +14,8 @@ from heckesel.math.special import (
 )
 from heckesel.math.truncated import (
     cdf_given_selection,
-    invert_cdf,
-    log_density_given_selection,
     moments_given_selection,
     quantile_given_selection,
-    sample_given_selection,
 )
 
 pytestmark = pytest.mark.arithmetic
@@ -68,10 +64,6 @@ def test_mills_excess_and_delta_survive_the_lower_tail():
     np.testing.assert_allclose(mills_delta(POINTS), delta, rtol=1e-12)
 
 
-def test_mills_functions_take_single_numbers():
-    assert float(mills_delta(-6.0)) == pytest.approx(float(mills_delta(np.array([-6.0]))[0]))
-
-
 def brute_force_cdf(e, index, rho):
     """Integral over u of the truncated normal times P(E <= e | u), in 40 digits."""
     e, h, r = (mp.mpf(float(v)) for v in (e, index, rho))
@@ -106,15 +98,6 @@ def test_cdf_given_selection_at_perfect_correlation_is_a_truncated_normal():
     )  # quad's own tolerance
 
 
-def test_density_is_the_slope_of_the_cdf():
-    e, index, rho, step = 0.4, -1.1, 0.6, 1e-5
-    slope = (
-        cdf_given_selection(e + step, index, rho) - cdf_given_selection(e - step, index, rho)
-    ) / (2 * step)
-    density = np.exp(log_density_given_selection(e, index, rho))
-    np.testing.assert_allclose(slope, density, rtol=1e-8)
-
-
 def test_quantiles_invert_the_cdf_even_for_rare_selection():
     rng = np.random.default_rng(3)
     index = rng.uniform(-12, 6, 200)
@@ -122,25 +105,3 @@ def test_quantiles_invert_the_cdf_even_for_rare_selection():
     p = rng.uniform(0.001, 0.999, 200)
     e = quantile_given_selection(p, index, rho)
     np.testing.assert_allclose(cdf_given_selection(e, index, rho), p, atol=1e-11)
-
-
-def test_draws_have_the_stated_moments():
-    index, rho = np.array([-3.0, 0.5]), np.array([0.8, -0.6])
-    draws = sample_given_selection(200_000, index, rho, np.random.default_rng(0))
-    mean, variance = moments_given_selection(index, rho)
-    # four Monte Carlo standard errors of a mean and (kurtosis near 3) of a variance
-    np.testing.assert_allclose(draws.mean(0), mean, atol=4 * np.sqrt(variance.max() / 2e5))
-    np.testing.assert_allclose(draws.var(0), variance, rtol=4 * np.sqrt(2.5 / 2e5))
-
-
-def test_inverting_a_distribution_function_takes_few_evaluations():
-    p, evaluated = np.linspace(0.001, 0.999, 400), []
-
-    def cdf_and_density(e, at):
-        evaluated.append(len(at))
-        return ndtr(e), np.exp(-0.5 * e**2) / np.sqrt(2 * np.pi)
-
-    start, bracket = np.zeros(len(p)), (np.full(len(p), -40.0), np.full(len(p), 40.0))
-    found = invert_cdf(p, cdf_and_density, start, bracket)
-    np.testing.assert_allclose(found, ndtri(p), rtol=1e-12)
-    assert len(evaluated) <= 4  # the steps are exact for a normal distribution

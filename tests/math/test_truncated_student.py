@@ -10,8 +10,6 @@ from heckesel.math.truncated import (
     cdf_given_selection,
     log_density_given_selection,
     mean_of_selection,
-    quantile_given_selection,
-    sample_given_selection,
     variance_given_selection,
 )
 
@@ -62,22 +60,6 @@ def test_derivatives_of_the_mean_equal_differences():
     np.testing.assert_allclose((up - down) / (2 * step), d_index, rtol=1e-7)
     up, down = (mean_of_selection(index, nu * np.exp(d))[0] for d in (step, -step))
     np.testing.assert_allclose((up - down) / (2 * step), d_log_nu, rtol=1e-7)
-
-
-def test_quantiles_invert_the_distribution_function():
-    index, rho = np.array([-3.0, 0.0, 2.0, 1.0]), np.array([0.8, -0.3, 0.99, -1.0 + 1e-9])
-    for p in (1e-4, 0.3, 0.95):
-        e = quantile_given_selection(p, index, rho, 3.3)
-        np.testing.assert_allclose(cdf_given_selection(e, index, rho, 3.3), p, rtol=1e-8)
-
-
-def test_draws_follow_the_distribution():
-    index, rho = np.array([-1.0, 0.5]), np.array([0.7, -0.4])
-    draws = sample_given_selection(200_000, index, rho, np.random.default_rng(1), 5.0)
-    for e in (-1.0, 0.3, 2.0):
-        expected = cdf_given_selection(e, index, rho, 5.0)
-        error = np.sqrt(expected * (1 - expected) / len(draws))
-        assert (np.abs((draws < e).mean(0) - expected) < 4 * error).all()
 
 
 def test_many_degrees_of_freedom_are_the_normal_twin():

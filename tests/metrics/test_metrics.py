@@ -73,25 +73,6 @@ def test_calibration_errors_of_a_shifted_normal_have_their_closed_form():
     assert central_calibration_error(y, predictive) == pytest.approx(central, abs=1 / m)
 
 
-def test_central_calibration_hides_a_bias_that_the_one_sided_error_sees():
-    m, shift = 20000, 0.6
-    y = ndtri((np.arange(m) + 0.5) / m)
-    biased_and_wide = Predictive.normal(np.full(m, shift), 0.0, 1 + shift**2)
-    assert central_calibration_error(y, biased_and_wide) < 0.01
-    assert calibration_error(y, biased_and_wide) > 0.15
-
-
-def test_a_true_predictive_has_the_calibration_error_of_its_sample_size():
-    m, draws = 400, 300
-    rng = np.random.default_rng(1)
-    truth = Predictive.normal(np.zeros(m), 0.0, 1.0)
-    errors = [calibration_error(rng.normal(size=m), truth) for _ in range(draws)]
-    # E|share - p| of a binomial share is sqrt(2/pi) times its standard deviation
-    expected = np.sqrt(2 / np.pi / m) * np.mean(np.sqrt(LEVELS * (1 - LEVELS)))
-    monte_carlo = np.std(errors) / np.sqrt(draws)
-    assert abs(np.mean(errors) - expected) < 4 * monte_carlo
-
-
 @dataclass(frozen=True)
 class Counts:
     """Poisson counts; with `at`, normal above it and `at` instead of everything below."""
@@ -109,21 +90,6 @@ class Counts:
         if self.at is None:
             return rng.poisson(self.mean, shape).astype(float)
         return np.maximum(self.mean + rng.standard_normal(shape), self.at)
-
-
-@pytest.mark.parametrize("at", [None, 1.7], ids=["counts", "censored"])
-def test_a_correct_law_with_ties_has_at_most_the_calibration_error_of_its_sample_size(at):
-    m, draws = 400, 200
-    mean = np.random.default_rng(2).uniform(0.2, 3.0, m)
-    truth, other = (Predictive(v, 0 * v, v, Counts(v, at)) for v in (mean, mean + 0.7))
-    outcomes = truth.sample(draws, seed=3)
-    found = [(calibration_error(y, truth), central_calibration_error(y, truth)) for y in outcomes]
-    # that of a continuous law; with ties the average over v has a smaller variance than a draw
-    expected = np.sqrt(2 / np.pi / m) * np.mean(np.sqrt(LEVELS * (1 - LEVELS)))
-    assert (np.mean(found, axis=0) < expected).all()
-    ties = np.mean(np.abs((truth.cdf(outcomes[0])[:, None] <= LEVELS).mean(axis=0) - LEVELS))
-    assert ties > 5 * expected
-    assert calibration_error(outcomes[0], other) > 5 * expected
 
 
 def test_the_average_over_the_jump_equals_many_draws_of_the_randomised_transform():
@@ -195,44 +161,6 @@ def test_regions_include_their_lower_edge_and_skip_fewer_than_ten_points():
     np.testing.assert_array_equal(found["well"], np.arange(22, 34))
 
 
-@pytest.mark.parametrize(
-    "predictive",
-    [normal_predictive()[1], given_selection(np.linspace(-2, 2, M), np.linspace(-0.9, 0.9, M))],
-    ids=["normal", "given selection"],
-)
-def test_a_part_of_a_predictive_predicts_the_same_for_its_points(predictive):
-    rows = np.array([5, 0, 199])
-    part = predictive.take(rows)
-    # quantiles are found to 1e-13, and the last digits depend on how many are found at once
-    np.testing.assert_allclose(part.interval(0.8), predictive.interval(0.8)[rows], rtol=1e-12)
-    np.testing.assert_array_equal(part.std, predictive.std[rows])
-    np.testing.assert_array_equal(part.mean, predictive.mean[rows])
-    assert part.quantile(0.5).shape == (3,)
-
-
-@dataclass(frozen=True)
-class Weighted:
-    """Two members with weights that belong to no point."""
-
-    member_mean: np.ndarray  # (2, m)
-    weight: np.ndarray  # (2,)
-
-
-@dataclass(frozen=True)
-class WeightedWithTake(Weighted):
-    def take(self, rows):
-        return WeightedWithTake(self.member_mean[:, rows], self.weight)
-
-
-def test_a_distribution_with_other_fields_is_refused_unless_it_takes_its_own_rows():
-    parts, weight = np.arange(8.0).reshape(2, 4), np.array([0.5, 0.5])
-    rows, moments = np.array([1, 3]), (np.zeros(4), np.zeros(4), np.ones(4))
-    with pytest.raises(DataError, match=r"Weighted.weight has shape \(2,\) but there are 4"):
-        Predictive(*moments, Weighted(parts, weight)).take(rows)
-    own = Predictive(*moments, WeightedWithTake(parts, weight)).take(rows).distribution
-    np.testing.assert_array_equal(own.member_mean, [[1, 3], [5, 7]])
-
-
 def test_evaluate_gives_every_metric_overall_and_by_region():
     y, predictive = normal_predictive()
     propensity = np.linspace(0, 1, M)
@@ -246,19 +174,6 @@ def test_evaluate_gives_every_metric_overall_and_by_region():
     alone = evaluate(y[rows], predictive.take(rows), f0=predictive.mean[rows] - 0.1)
     assert {f"{key}_against": value for key, value in alone.items()}.items() <= row.items()
     assert row["bias_f0"] == pytest.approx(0.1)
-
-
-def test_rescaling_the_outcome_rescales_scores_and_leaves_shares_alone():
-    y, predictive = normal_predictive()
-    large = Predictive.normal(
-        50 * predictive.mean, 2500 * predictive.epistemic, 2500 * predictive.aleatoric
-    )
-    row, scaled = evaluate(y, predictive), evaluate(50 * y, large)
-    for key in ("coverage90", "ece", "ece_central"):
-        assert scaled[key] == row[key]
-    for key in ("width90", "crps", "interval_score90"):
-        assert scaled[key] == pytest.approx(50 * row[key], rel=1e-12)
-    assert scaled["nll"] == pytest.approx(row["nll"] + np.log(50), rel=1e-12)
 
 
 def test_evaluate_refuses_outcomes_that_do_not_fit_the_points():

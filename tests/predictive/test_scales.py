@@ -5,7 +5,6 @@ import pickle
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.special import ndtr
 from sklearn.preprocessing import PowerTransformer
 
 import heckesel as hk
@@ -70,16 +69,6 @@ def test_auto_in_the_estimators(kind):
         assert model.log_likelihood(X, y) > other.log_likelihood(X, y) + 0.1
 
 
-def test_weights_count_as_repeated_rows():
-    X, y = table("log-normal", 150)
-    weight = np.where(np.arange(150) % 3 == 0, 2.0, 1.0)
-    twice = np.repeat(np.arange(150), weight.astype(int))
-    one = hk.HeckmanRegressor([1], method="ml", target_transform="yeo-johnson")
-    first = one.fit(X, y, sample_weight=weight).transform_.parameter
-    second = one.fit(X[twice], y[twice]).transform_.parameter
-    assert first == pytest.approx(second, abs=1e-5)  # as far as the search goes
-
-
 @pytest.mark.parametrize("scale", ["log1p", "sqrt", "yeo-johnson", "auto"])
 def test_a_model_on_any_named_scale_is_saved(scale, tmp_path):
     X, y = table("log-normal", 200)
@@ -97,38 +86,6 @@ def test_identify_on_another_scale():
         found = hk.identify(X, y, instruments=[1], target_transform=scale)
         expected = hk.identify(X, np.log(y), instruments=[1])
         assert found.evidence == expected.evidence | {"scale": "log(y)"}
-
-
-def test_margins_on_the_scale_of_y_are_those_of_the_lognormal_mean():
-    X, y = table("log-normal")
-    model = hk.HeckmanRegressor([1], method="ml", target_transform="log").fit(X, y)
-    fit, x = model.result_, np.column_stack([np.ones(len(X)), X[:, 0]])
-    beta = fit.params["outcome"].to_numpy()
-    mean = np.exp(x @ beta + fit.sigma**2 / 2)  # E[y | x]
-    slope = np.zeros(len(fit.params))
-    slope[:2] = beta[1] * (mean[:, None] * x).mean(axis=0)
-    slope[1] += mean.mean()
-    slope[-1] = beta[1] * mean.mean() * fit.sigma**2  # of log sigma
-    found = model.margins(X).loc["x0"]
-    assert found["effect"] == pytest.approx(beta[1] * mean.mean(), rel=1e-6)  # differences
-    assert found["se"] == pytest.approx(np.sqrt(slope @ fit.cov.to_numpy() @ slope), rel=1e-5)
-    gamma = fit.params["select"].to_numpy()
-
-    def given_selection(x0, sign):  # E[y | x, w, s], see `_log_moment`
-        index = sign * (gamma[0] + gamma[1] * x0 + gamma[2] * X[:, 1])
-        tilt = ndtr(index + sign * fit.rho * fit.sigma) / ndtr(index)
-        return np.exp(beta[0] + beta[1] * x0 + fit.sigma**2 / 2) * tilt
-
-    for target, sign in (("selected", 1), ("unselected", -1)):
-        ends = [given_selection(X[:, 0] + step, sign).mean() for step in (1e-4, -1e-4)]
-        effect = (ends[0] - ends[1]) / 2e-4
-        assert model.margins(X, target).loc["x0", "effect"] == pytest.approx(effect, rel=1e-6)
-    assert model.result_.margins().loc["x0", "effect"] == pytest.approx(beta[1])
-    plain = hk.HeckmanRegressor([1], method="ml").fit(X, y)
-    assert plain.margins(X).equals(plain.result_.margins())
-    two_step = hk.HeckmanRegressor([1], method="two-step", target_transform="log").fit(X, y)
-    with pytest.raises(hk.DataError, match="on the scale of y need maximum likelihood"):
-        two_step.margins(X)
 
 
 @pytest.mark.parametrize("change", [{"parameter": 5.0}, {"name": "log"}, {"name": "exec"}])
