@@ -272,3 +272,14 @@ def test_classes_of_the_rejected_are_calibrated():
         for each in (model, likelihood)
     ]
     assert score[0] < score[1] + 0.005
+
+
+def test_averages_are_on_the_scale_of_a_transformed_outcome():
+    """E[exp(a + e)] with e standard normal: the average of predictions, near the truth."""
+    X, log_y, everyone, _ = draw(n=3000, rho=0.5, seed=3)
+    model = fit(X, np.exp(log_y), learner="splines", target_transform="log")
+    found = model.average(X).iloc[0]
+    assert found["mean"] == pytest.approx(model.predict(X).mean(), rel=1e-9)
+    assert found["low"] < np.exp(X["x"] + np.sin(2 * X["x"]) + 0.5).mean() < found["high"]
+    plain = fit(X, log_y).average(X).iloc[0]
+    assert 0.5 < (found["se"] / found["mean"]) / plain["se"] < 2  # the delta method

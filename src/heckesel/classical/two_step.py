@@ -21,6 +21,7 @@ from heckesel.classical.probit import (
 )
 from heckesel.classical.rows import Rows, Sample, SampleScale, add_up
 from heckesel.data import SelectionData
+from heckesel.errors import DataError
 from heckesel.math.optimise import Optimum
 from heckesel.math.special import inverse_mills, mills_delta
 
@@ -463,6 +464,11 @@ def linear_score_test(
     bread, freedom = inverse(stage.gram), np.inf
     if kind in ("information", "opg"):
         freedom = stage.mass - rows.p - 1
+        if freedom <= 0:
+            raise DataError(
+                f"the test of rho needs more than {rows.p + 1} rows with an outcome, as many as "
+                f"the outcome equation has columns, got {stage.mass:g}"
+            )
         covariance = stage.squares / freedom * bread
     else:
         moments = partial(_moments, mills=stage.mills, coefficients=stage.coefficients)

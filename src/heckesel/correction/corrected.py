@@ -29,7 +29,9 @@ from heckesel.correction.rho import Posterior
 from heckesel.correction.selection import Selection, mills
 from heckesel.learners.crossfit import OutcomeFit
 from heckesel.margins import ComponentMean
-from heckesel.predictive import Predictive
+from heckesel.predictive import Predictive, transformed
+
+SLOPE_STEP = 0.1  # standard deviations of y over which a slope is taken
 
 
 @dataclass(frozen=True)
@@ -109,16 +111,30 @@ class Corrected:
     def component_means(self, x, w, target: str, *, transform):
         """The mean of each row under a few theta and beta, for `average` and `margins`."""
         members = self.outcome.predict_members(x)
-        predicted = self.predict(x, w, target).mean
+        g, found = members.mean(axis=0), self.predict(x, w, target)
         parts, normal, flat = [(1.0, 0.0, 0.0)], 0.0, 0.0
         if self.selection is not None:
             assert self.rho is not None
-            normal, flat, _, _ = self.shift(x, w, target, members.mean(axis=0))
+            normal, flat, _, _ = self.shift(x, w, target, g)
             parts = self.rho.components()
+
+        def of_outcome(mean):
+            """(m,) the mean of y, where that of the transformed outcome is `mean`"""
+            law = self.law.distribution(g, mean, np.sqrt(np.maximum(found.aleatoric, 1e-24)))
+            nothing = np.zeros(len(mean))
+            return transformed(Predictive(mean, nothing, found.aleatoric, law), transform).mean
+
+        slope = np.ones(len(x))
+        if transform is not None:  # of the mean of y in that of the transformed outcome
+            step = SLOPE_STEP * np.sqrt(np.maximum(found.aleatoric, 1e-24))
+            slope = (of_outcome(found.mean + step) - of_outcome(found.mean)) / step
+        predicted = transformed(found, transform).mean
         for weight, theta, beta in parts:
-            mean, _ = self.law.moved(members, normal * theta + flat * beta)
-            if transform is not None:
-                mean = transform.inverse(mean)
+            move = normal * theta + flat * beta
+            if transform is None:
+                mean, _ = self.law.moved(members, move)
+            else:
+                mean = of_outcome(self.law.moved(g, move)[0]) + slope * (members - g)
             yield ComponentMean(
                 weight, mean, folds=len(members), predicted=predicted, calibrated=True
             )
