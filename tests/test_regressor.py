@@ -276,7 +276,7 @@ def test_classes_of_the_rejected_are_calibrated():
 
 def test_averages_are_on_the_scale_of_a_transformed_outcome():
     """E[exp(a + e)] with e standard normal: the average of predictions, near the truth."""
-    X, log_y, everyone, _ = draw(n=3000, rho=0.5, seed=3)
+    X, log_y, _, _ = draw(n=3000, rho=0.5, seed=3)
     model = fit(X, np.exp(log_y), learner="splines", target_transform="log")
     found = model.average(X).iloc[0]
     assert found["mean"] == pytest.approx(model.predict(X).mean(), rel=1e-9)
