@@ -107,8 +107,8 @@ def test_without_an_instrument_it_warns():
 
 
 def profile(fit, a):
-    from heckesel.classical.heckprobit import binary_sample
     from heckesel.classical.ml import solve_at
+    from heckesel.classical.probit_results import binary_sample
 
     sample, _ = binary_sample(fit.data)
     return solve_at(sample, float(a), fit.scan.modes[0].v).value
