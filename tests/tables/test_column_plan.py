@@ -308,7 +308,7 @@ def test_levels_with_commas_are_quoted_and_a_determined_instrument_has_a_way_out
     kind[10:300] = "theft"
     report = hk.column_report(X.assign(kind=kind), y, instruments=["z"])
     assert any("rare level ('loss, theft'; 4 rows)" in each for each in report.actions)
-    with pytest.raises(hk.DataError, match="equals z.*; exclude the columns that determine it"):
+    with pytest.raises(hk.DataError, match=r"equals z.*; exclude the columns that determine it"):
         hk.HeckmanRegressor(["copy"], on_problem="fix").fit(X.assign(copy=X["z"]), y)
 
 

@@ -344,8 +344,8 @@ def _contradictions(e: dict, *, strong: bool) -> list[tuple[str, str]]:
         term = names.get(e["most_moved_term"], f"the coefficient of {e['most_moved_term']}")
         found.append(
             (
-                f"{short} fits {e['better_errors_gain']:.0f} log-units better than normal errors and "
-                f"changes {term} from {e['most_moved_from']:.3g} to {e['most_moved_to']:.3g} "
+                f"{short} fits {e['better_errors_gain']:.0f} log-units better than normal errors "
+                f"and changes {term} from {e['most_moved_from']:.3g} to {e['most_moved_to']:.3g} "
                 f"({abs(e['most_moved']):.1f} standard errors)",
                 f"Use hk.heckman with {way}.",
             )
