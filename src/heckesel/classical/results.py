@@ -304,7 +304,9 @@ class NamedEstimates:
             if np.isfinite(fit.freedom) or fit.covariance == "cluster":
                 raise DataError("with clustered rows there is no likelihood ratio; use wald_test")
         about = [
-            f"{fit.title} of {fit.nobs:,} units with {fit.weight_kind} weights" for fit in pair
+            f"a {fit.title[0].lower()}{fit.title[1:]} of {fit.nobs:,} units"
+            + " with probability weights" * (fit.weight_kind == "probability")
+            for fit in pair
         ]
         small, large = pair
         if about[0] != about[1]:
