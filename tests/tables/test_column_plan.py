@@ -257,6 +257,16 @@ def test_eight_hundred_columns_are_judged_within_seconds():
     assert said["lab97_total"].startswith("omitted, since it is a linear combination of lab97_")
 
 
+def test_levels_with_commas_are_quoted_and_a_determined_instrument_has_a_way_out():
+    X, y = drawn()
+    kind = pd.Series(np.where(np.arange(N) < 4, "loss, theft", "other kinds"))
+    kind[10:300] = "theft"
+    report = hk.column_report(X.assign(kind=kind), y, instruments=["z"])
+    assert any("rare level ('loss, theft'; 4 rows)" in each for each in report.actions)
+    with pytest.raises(hk.DataError, match=r"equals z.*; exclude the columns that determine it"):
+        hk.HeckmanRegressor(["copy"], on_problem="fix").fit(X.assign(copy=X["z"]), y)
+
+
 def test_the_only_instrument_is_never_omitted_and_another_not_in_silence():
     X, y = drawn()
     X = X.assign(code=[f"unit {j}" for j in range(N)])

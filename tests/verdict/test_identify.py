@@ -214,6 +214,28 @@ def test_a_valid_instrument_with_normal_errors_supports_the_correction():
     assert verdicts(VALID, 10)[SUPPORTED] >= 9
 
 
+@pytest.mark.filterwarnings("ignore::heckesel.IdentificationWarning")
+def test_the_error_of_rho_counts_how_little_a_rare_class_says():
+    """It is close to the standard error of atanh rho by the likelihood. 3 events of 1,759
+    selected say nothing, and no number is missing."""
+    rng = np.random.default_rng(0)
+    x, z, u, v = rng.normal(size=(4, 3000))
+    X, s = pd.DataFrame({"x": x, "z": z}), 0.3 + 0.5 * x + z + u > 0
+    index = 0.5 * x + 0.5 * u + 0.8 * v
+    errors = {}
+    for cut in (0.3, 2.3, 3.2):
+        y = pd.Series((index > cut) * 1.0).where(s)
+        model = hk.HeckmanClassifier(["z"], method="ml").fit(X, y)
+        errors[cut] = model.identification_.evidence["rho_error"], model.result_.se["ancillary"]
+        table = model.average(X[~s], "unselected")
+        assert np.isfinite(table[["mean", "low", "high"]].to_numpy()).all()
+    for cut in (0.3, 2.3):
+        by_instrument, by_likelihood = errors[cut]
+        assert 0.7 < by_instrument / by_likelihood["atanh_rho"] < 1.4
+    assert model.identification_.verdict == MOSTLY_PRIOR
+    assert errors[3.2][0] > 0.5
+
+
 def test_wages_in_levels_contradict_normal_errors_with_a_reason():
     women = hk.datasets.load_mroz()
     with pytest.warns(hk.IdentificationWarning, match="contradicted"):
@@ -221,6 +243,7 @@ def test_wages_in_levels_contradict_normal_errors_with_a_reason():
             "wage ~ educ + exper + expersq", "~ educ + exper + expersq + age + kidslt6", women
         )
     assert "errors='shape'" in fit.identification.sentence
+    assert "scale='~ educ + exper + expersq'" in fit.identification.action
     assert abs(fit.identification.evidence["contrast"]) > 3
 
 
