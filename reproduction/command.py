@@ -7,7 +7,7 @@ import click
 
 from heckesel.cli.fitting import check_device_option
 from heckesel.errors import DataError, HeckeselError, imported
-from reproduction import EXPERIMENTS
+from reproduction import EXPERIMENTS, load
 
 GATE = "e0"
 
@@ -56,14 +56,22 @@ def reproduce(
     check_device_option(device, elsewhere=dask is not None)
     if data is not None:
         os.environ["HECKESEL_DATA"] = data
-    _pass_the_gate()
+    gate = load(GATE)  # always computed again: a result on disk may come from an earlier program
+    outcomes = dict(zip(gate.cells(), gate.run_chunk(gate.cells()), strict=True))
+    bad = [
+        f"{cell.data} {cell.method}"
+        for cell, row in outcomes.items()
+        if isinstance(row, Exception) or row["passed"] != 1.0
+    ]
+    if bad:
+        raise HeckeselError(f"the gate e0 fails for {', '.join(bad)}; nothing else is run")
+    click.echo(f"gate: {len(outcomes)} of {len(outcomes)} cells passed")
     with _executor(workers, dask) as executor:
         for name in names:
             _run(name, name in experiments, Path(out), quick, device, executor)
 
 
 def _run(name: str, asked_for: bool, out: Path, quick: bool, device: str, executor) -> None:
-    from reproduction import load
     from reproduction.result_files import results_path
     from reproduction.runner import failed, run
 
@@ -83,27 +91,10 @@ def _run(name: str, asked_for: bool, out: Path, quick: bool, device: str, execut
     click.echo(f"{name}: {len(rows)} of {len(rows)} cells done, in {place}")
     if name == "e1" and not quick:
         # imported here, because e0 needs no torch
-        from reproduction.pages.claims.kill_condition import kill_condition
+        from reproduction.pages.claims.controlled import kill_condition
         from reproduction.pages.rows import Results, flat
 
         click.echo(kill_condition(Results(e1=flat(rows)))[1])
-
-
-def _pass_the_gate() -> None:
-    """Always computed again, because a result on disk may come from an earlier program."""
-    from reproduction import load
-
-    module = load(GATE)
-    grid = module.cells()
-    outcomes = module.run_chunk(grid)
-    bad = [
-        f"{cell.data} {cell.method}"
-        for cell, row in zip(grid, outcomes, strict=True)
-        if isinstance(row, Exception) or row["passed"] != 1.0
-    ]
-    if bad:
-        raise HeckeselError(f"the gate e0 fails for {', '.join(bad)}; nothing else is run")
-    click.echo(f"gate: {len(grid)} of {len(grid)} cells passed")
 
 
 @contextmanager

@@ -93,7 +93,12 @@ def run_cell(cell: Cell) -> dict[str, float]:
     truth = panel.scores.to_numpy().ravel()[hidden]
     mean, covered = _predict(fit, frame[hidden], truth)
     row = {"n": float(len(frame)), "n_hidden": float(hidden.sum())}
-    row |= _errors(mean - truth, frame["dataset"][hidden]) | _leaderboards(panel, mean)
+    error = mean - truth
+    bias = pd.Series(error).groupby(frame["dataset"][hidden].to_numpy()).mean()
+    row |= {"bias": float(bias.mean()), "abs_bias": float(bias.abs().mean())}
+    row |= {"rmse": float(np.sqrt(np.mean(error**2)))}
+    row |= {f"bias_{name}": float(value) for name, value in bias.items()}
+    row |= _leaderboards(panel, mean)
     if covered is not None:
         row["coverage90"] = covered
     if cell.method != "least squares":
@@ -159,16 +164,6 @@ def _predict(fit: HeckmanFit, cells: pd.DataFrame, truth) -> tuple[np.ndarray, f
         x, w = fit.design.outcome_matrix(cells), fit.design.selection_matrix(cells)
         return mean_and_gradient(fit, x, w, "unselected")[0], None
     return predicted.mean, coverage(truth, predicted, level=LEVEL)
-
-
-def _errors(error: np.ndarray, dataset: pd.Series) -> dict[str, float]:
-    bias = pd.Series(error).groupby(dataset.to_numpy()).mean()
-    return {
-        "bias": float(bias.mean()),
-        "abs_bias": float(bias.abs().mean()),
-        "rmse": float(np.sqrt(np.mean(error**2))),
-        **{f"bias_{name}": float(value) for name, value in bias.items()},
-    }
 
 
 def _leaderboards(panel: HiddenPanel, mean: np.ndarray) -> dict[str, float]:

@@ -9,24 +9,20 @@ from heckesel.errors import IdentificationWarning
 from reproduction.audit.published_fits import PublishedFit
 
 SAME = 0.01  # log-units between a maximum and the value at which a program stopped
-GLOBAL, LOCAL, BELOW_BOUNDARY = (
-    "global maximum",
-    "local maximum",
-    "highest interior maximum, below rho = ±1",
-)
+GLOBAL, LOCAL = "global maximum", "local maximum"
+BELOW_BOUNDARY = "highest interior maximum, below rho = ±1"
+PRINTED = ("name", "source", "program", "outcome", "select")
 
 
 def audit_row(published: PublishedFit) -> dict:
     """The printed fit, the modes found, and the fit with shape errors; safe to write as JSON."""
     fit, shape = _fit(published, "normal"), _fit(published, "shape")
     printed = printed_mode(published, fit.modes)
+    interior = [mode for mode in fit.modes if mode.status == "converged"]
+    below = BELOW_BOUNDARY if printed is interior[0] else LOCAL
     term = ("outcome", published.term)
     return {
-        "name": published.name,
-        "source": published.source,
-        "program": published.program,
-        "outcome": published.outcome,
-        "select": published.select,
+        **{name: getattr(published, name) for name in PRINTED},
         "n": int(fit.n),
         "n_selected": int(fit.n_selected),
         "printed_loglik": published.loglik,
@@ -42,7 +38,7 @@ def audit_row(published: PublishedFit) -> dict:
             for mode in fit.modes
         ],
         "printed_mode": fit.modes.index(printed),
-        "printed_is": kind_of(printed, fit.modes),
+        "printed_is": GLOBAL if printed is fit.modes[0] else below,
         "used_mode": int(fit.selected),
         "verdict": fit.identification.verdict,
         "term": published.term,
@@ -60,13 +56,6 @@ def printed_mode(published: PublishedFit, modes: tuple[Mode, ...]) -> Mode:
     nearest = min(modes, key=lambda mode: abs(mode.loglik - published.printed))
     assert abs(nearest.loglik - published.printed) < SAME, published.name
     return nearest
-
-
-def kind_of(printed: Mode, modes: tuple[Mode, ...]) -> str:
-    if printed is modes[0]:
-        return GLOBAL
-    interior = [mode for mode in modes if mode.status == "converged"]
-    return BELOW_BOUNDARY if printed is interior[0] else LOCAL
 
 
 def _fit(published: PublishedFit, errors: str):

@@ -73,21 +73,19 @@ def bias_axis(axis, rho, label: str = "bias, selected against", title: str = "")
     axis.set(xlabel="true ρ", ylabel=label, xticks=rho, title=title)
 
 
-def draw_dots(axes, methods: Sequence[str], series: Iterable[tuple], *, titles: bool = True):
+def draw_dots(axes, data: dict, methods: Sequence[str], series: Iterable[tuple]):
     """ECE and two coverages, a panel each, with a row for each method: mean and sd over seeds.
 
-    series : (find, shift, marker, filled), where find(metric, method) is a mean and an sd, or None,
-        and without a marker each method has its own
+    data : by metric, dataset and method; series : (dataset, shift, marker, filled)
     """
     for axis, (metric, title) in zip(axes, DOTS.items(), strict=True):
-        for find, shift, shape, filled in series:
+        for dataset, shift, shape, filled in series:
             for row, method in enumerate(methods):
-                look = _marks(method, filled) | ({"marker": shape} if shape else {})
-                look |= {"ms": 5, "lw": 1, "capsize": 2}
-                if (value := find(metric, method)) is not None:
-                    axis.errorbar(value["mean"], row + shift, xerr=value["sd"], **look)
+                look = _marks(method, filled) | {"marker": shape, "ms": 5, "lw": 1, "capsize": 2}
+                value = data[metric][dataset][method]
+                axis.errorbar(value["mean"], row + shift, xerr=value["sd"], **look)
         axis.grid(axis="x", lw=0.4, color="#DDDDDD")
-        axis.set(axisbelow=True, title=title if titles else "")
+        axis.set(axisbelow=True, title=title)
         if metric != "ece_against":
             axis.axvline(NOMINAL, color="black", lw=0.8, ls=":")
             percent_axis(axis.xaxis)

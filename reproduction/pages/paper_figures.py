@@ -64,11 +64,8 @@ def draw_honesty(data: dict):
 def draw_semireal(data: dict):
     """Figure 3: ECE, coverage, and coverage where data are plenty."""
     figure, [axes] = style.panel_grid(1, 3, height=3.2, sharey=True)
-    series = [
-        (lambda metric, method: data[metric]["california"][method], -0.17, "o", True),
-        (lambda metric, method: data[metric]["wine"][method], 0.17, "s", False),
-    ]
-    style.draw_dots(axes, list(data["ece_against"]["california"]), series)
+    series = ("california", -0.17, "o", True), ("wine", 0.17, "s", False)
+    style.draw_dots(axes, data, list(data["ece_against"]["california"]), series)
     axes[0].invert_yaxis()
     axes[0].set_xlim(left=0)
     california, wine = ("o", DARK, "California housing"), ("s", DARK, "wine quality", "white")

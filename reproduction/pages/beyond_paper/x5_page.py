@@ -67,45 +67,31 @@ def regimes(
 
 def targets(results: Results) -> list[TargetRow]:
     strong = {"instrument": "strong"}
-    ratios = regimes(results, (AUTO, OLD), _log_crps, **strong)
+    covered = metric_by_regime(results, AUTO, "coverage90_against", **strong).values()
+    log_crps = regimes(
+        results,
+        (AUTO, OLD),
+        lambda own, old: np.log(own["crps_against"] / old["crps_against"]),
+        **strong,
+    )
     said = metric_by_regime(results, AUTO, "supported", **strong)
+    within = np.array([float(each.within(*WITHIN)) for each in covered])
+    ratios = np.exp([each.mean for each in log_crps.values()])
+    clear = np.array([each.mean for key, each in said.items() if abs(key[2]) >= 0.5])
+    where = "strong instrument"
+    coverage = f"{where}: coverage 85–96 % in {100 * SHARE:.0f} % of the regimes"
+    scores = f"{where}: CRPS over that of the old auto ≤ {md.decimal(CRPS_FACTOR)}"
+    verdict = f"{where}, \\|ρ\\| ≥ .5: verdict *supported* in 90 % of the draws"
     found = [
-        seeds_row(
-            f"strong instrument: coverage 85–96 % in {100 * SHARE:.0f} % of the regimes",
-            AUTO,
-            well_covered(results, AUTO, "strong"),
-            low=SHARE,
-            form=md.PERCENT,
-        ),
-        seeds_row(
-            f"strong instrument: CRPS over that of the old auto ≤ {md.decimal(CRPS_FACTOR)}",
-            AUTO,
-            np.exp([each.mean for each in ratios.values()]),
-            high=CRPS_FACTOR,
-        ),
-        seeds_row(
-            "strong instrument, \\|ρ\\| ≥ .5: verdict *supported* in 90 % of the draws",
-            AUTO,
-            np.array([each.mean for key, each in said.items() if abs(key[2]) >= 0.5]),
-            low=SUPPORTED,
-            form=md.PERCENT,
-        ),
+        seeds_row(coverage, AUTO, within, low=SHARE, form=md.PERCENT),
+        seeds_row(scores, AUTO, ratios, high=CRPS_FACTOR),
+        seeds_row(verdict, AUTO, clear, low=SUPPORTED, form=md.PERCENT),
     ]
     for instrument in ("weak", "none"):
         says = f"{WHERE[instrument]}: coverage averaged over the prior of ρ 88–95 %"
         covered = averaged_coverage(results, AUTO, instrument)
         found.append(seeds_row(says, AUTO, covered, *AVERAGED, form=md.PERCENT))
     return found
-
-
-def _log_crps(own: Row, other: Row) -> float:
-    return float(np.log(own["crps_against"] / other["crps_against"]))
-
-
-def well_covered(results: Results, method: str, instrument: str) -> np.ndarray:
-    """1 for each regime whose coverage is within the bounds, 0 for others."""
-    found = metric_by_regime(results, method, "coverage90_against", instrument=instrument)
-    return np.array([float(each.within(*WITHIN)) for each in found.values()])
 
 
 def averaged_coverage(results: Results, method: str, instrument: str) -> np.ndarray:

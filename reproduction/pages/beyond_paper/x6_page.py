@@ -132,25 +132,17 @@ def naive_of(method: str) -> str:
     return "naive classifier" if method == "classifier" else "naive"
 
 
-def rows_kept(truth: Truth, chosen: str) -> pd.Series:
-    """1 for each outcome whose hidden rows are distributed as `auto` says, within the limits."""
-    low, high = ROWS_COVERED
-    covered = truth.values("rows_covered", AUTO, chosen).between(low, high)
-    uniform = truth.values("pit_distance", AUTO, chosen) <= PIT_LIMIT
-    return pd.concat([covered, uniform]).astype(float)
-
-
 def targets(results: Results) -> list[TargetRow]:
     truth, dev = Truth.of(results), "development"
-    found = _mean_targets(truth, AUTO)
     own = truth.values("interval_score", AUTO, dev)
     alone = ratio(own, truth.values("interval_score", "prior", dev))
-    found.append(
-        number_row("interval score over that of the prior alone ≤ .90", AUTO, alone, high=0.9)
-    )
     naive = truth.values("error", "naive", "strong")
     strong = ratio(truth.values("error", AUTO, "strong"), naive, 2)
-    found.append(number_row("strong sources: rms over naive ≤ .88", AUTO, strong, high=0.88))
+    found = [
+        *_mean_targets(truth, AUTO),
+        number_row("interval score over that of the prior alone ≤ .90", AUTO, alone, high=0.9),
+        number_row("strong sources: rms over naive ≤ .88", AUTO, strong, high=0.88),
+    ]
     for other, says, mean, most in (
         ("naive", "the same learner uncorrected", 0.99, 1.05),
         ("ensemble", "the deep ensemble", 0.85, 1.05),
@@ -158,25 +150,39 @@ def targets(results: Results) -> list[TargetRow]:
         crps = log_ratio(truth.values("crps", AUTO, dev), truth.values("crps", other, dev))
         says = f"CRPS over {says} ≤ {md.decimal(mean)}, worst ≤ {md.decimal(most)}"
         found.append(number_row(says, AUTO, crps, high=(mean, most)))
-    kept = rows_kept(truth, dev)
+    # 1 for each outcome whose hidden rows are distributed as `auto` says, within the limits
+    covered = truth.values("rows_covered", AUTO, dev).between(*ROWS_COVERED)
+    kept = pd.concat([covered, truth.values("pit_distance", AUTO, dev) <= PIT_LIMIT]).astype(float)
     says = f"hidden rows: 90 % intervals cover 80–97 % (outcomes with at most {FEW_VALUES} values: "
     says += "PIT uniform within .05) in 95 % of the outcomes"
-    found.append(number_row(says, AUTO, kept.mean(), low=0.95, form=md.PERCENT))
     said = truth.values("verdict", AUTO, dev) == SUPPORTED
     said = said[said].index
     count = (len(said), len(said.unique("source"))) if len(kept) else np.nan
-    says = "verdict *supported*: outcomes ≥ 10, sources ≥ 4"
-    found.append(number_row(says, AUTO, count, low=(10, 4), form=COUNT))
     covers, error = (truth.values(metric, AUTO, dev) for metric in ("covers", "error"))
     covers, error = (each[each.index.isin(said)] for each in (covers, error))
-    says = "verdict *supported*: coverage of the mean ≥ 85 %"
-    found.append(number_row(says, AUTO, by_source(covers), low=0.85, form=md.PERCENT))
     rms = ratio(error, truth.values("error", "naive", dev), 2)
-    found.append(number_row("verdict *supported*: rms over naive ≤ .90", AUTO, rms, high=0.9))
-    found += _mean_targets(truth, "classifier")
-    brier = (truth.values("brier", name, dev) for name in ("classifier", "naive classifier"))
-    says = "Brier score over the same learner uncorrected ≤ .99, worst ≤ 1.05"
-    return [*found, number_row(says, "classifier", log_ratio(*brier), high=(0.99, 1.05))]
+    brier = log_ratio(*(truth.values("brier", m, dev) for m in ("classifier", "naive classifier")))
+    supported = "verdict *supported*:"
+    return [
+        *found,
+        number_row(says, AUTO, kept.mean(), low=0.95, form=md.PERCENT),
+        number_row(f"{supported} outcomes ≥ 10, sources ≥ 4", AUTO, count, (10, 4), form=COUNT),
+        number_row(
+            f"{supported} coverage of the mean ≥ 85 %",
+            AUTO,
+            by_source(covers),
+            0.85,
+            form=md.PERCENT,
+        ),
+        number_row(f"{supported} rms over naive ≤ .90", AUTO, rms, high=0.9),
+        *_mean_targets(truth, "classifier"),
+        number_row(
+            "Brier score over the same learner uncorrected ≤ .99, worst ≤ 1.05",
+            "classifier",
+            brier,
+            high=(0.99, 1.05),
+        ),
+    ]
 
 
 def _mean_targets(truth: Truth, method: str) -> list[TargetRow]:
@@ -187,37 +193,22 @@ def _mean_targets(truth: Truth, method: str) -> list[TargetRow]:
     sizes = covers.groupby(level="source").size()
     each = covers.groupby(level="source").mean()[sizes >= FEWEST]
     squares = (error**2).groupby(level="source").mean() / (naive**2).groupby(level="source").mean()
+    few_off = (squares.dropna() <= 1.05**2).mean()
     score = ratio(truth.values("interval_score", method, dev), truth.margin_scores())
     harm = by_source(worse(truth, method, dev))
     median = weighted_quantile(width, 0.5)
-    percent = {"form": md.PERCENT}
-    return [
-        number_row(
-            "coverage of the mean 88–97 %", method, by_source(covers), 0.88, 0.97, **percent
-        ),
-        number_row(
-            f"coverage ≥ 75 % in 90 % of the sources with {FEWEST} or more outcomes",
-            method,
-            (each >= 0.75).mean(),
-            low=0.9,
-            **percent,
-        ),
-        number_row(
-            "interval score over that of the constant margin ≤ .85", method, score, high=0.85
-        ),
-        number_row("rms over naive ≤ .88", method, ratio(error, naive, 2), high=0.88),
-        number_row(
-            "rms over naive ≤ 1.05 in 90 % of the sources",
-            method,
-            (squares.dropna() <= 1.05**2).mean(),
-            low=0.9,
-            **percent,
-        ),
-        number_row(
-            "worse than naive by more than .05 sd in ≤ 3 %", method, harm, high=0.03, **percent
-        ),
-        number_row("median width of the interval of the mean ≤ .50 sd", method, median, high=0.5),
-    ]
+    many = f"coverage ≥ 75 % in 90 % of the sources with {FEWEST} or more outcomes"
+
+    rows = (
+        ("coverage of the mean 88–97 %", by_source(covers), 0.88, 0.97, md.PERCENT),
+        (many, (each >= 0.75).mean(), 0.9, np.inf, md.PERCENT),
+        ("interval score over that of the constant margin ≤ .85", score, -np.inf, 0.85),
+        ("rms over naive ≤ .88", ratio(error, naive, 2), -np.inf, 0.88),
+        ("rms over naive ≤ 1.05 in 90 % of the sources", few_off, 0.9, np.inf, md.PERCENT),
+        ("worse than naive by more than .05 sd in ≤ 3 %", harm, -np.inf, 0.03, md.PERCENT),
+        ("median width of the interval of the mean ≤ .50 sd", median, -np.inf, 0.5),
+    )
+    return [number_row(says, method, *measured) for says, *measured in rows]
 
 
 def errors_by_outcome(results: Results) -> dict:

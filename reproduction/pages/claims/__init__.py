@@ -3,12 +3,12 @@
 from collections.abc import Callable
 
 from heckesel.errors import DataError
-from reproduction.pages.claims import linear_fits, real_tables, with_instrument, without_instrument
+from reproduction.pages.claims import controlled, linear_fits, real_tables
 from reproduction.pages.claims.claim import FAILS, HOLDS, PARTLY, UNTESTED, Claim
 from reproduction.pages.page_text import filled, read_toml
 from reproduction.pages.rows import Results, read_paper
 
-MODULES = (linear_fits, with_instrument, without_instrument, real_tables)
+MODULES = (linear_fits, controlled, real_tables)
 
 
 def _read_chapters() -> dict[str, list[Claim]]:
