@@ -1,5 +1,6 @@
 """`python -m reproduction e1 e2 --quick`: run experiments and write their results."""
 
+import os
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -8,6 +9,8 @@ import click
 from heckesel.cli.fitting import check_device_option
 from heckesel.errors import DataError, HeckeselError, imported
 from reproduction import EXPERIMENTS, load
+from reproduction.result_files import results_path
+from reproduction.runner import failed, on_cluster, run
 
 GATE = "e0"
 
@@ -45,8 +48,6 @@ def reproduce(
     python -m reproduction e1 e2 --quick     small grids in minutes on two cores
     python -m reproduction all --workers 2
     """
-    import os
-
     names = list(EXPERIMENTS) if not experiments or "all" in experiments else list(experiments)
     unknown = [name for name in names if name not in EXPERIMENTS]
     if unknown:
@@ -66,43 +67,37 @@ def reproduce(
     if bad:
         raise HeckeselError(f"the gate e0 fails for {', '.join(bad)}; nothing else is run")
     click.echo(f"gate: {len(outcomes)} of {len(outcomes)} cells passed")
+    folder = Path(out)
     with _executor(workers, dask) as executor:
         for name in names:
-            _run(name, name in experiments, Path(out), quick, device, executor)
+            try:
+                module = load(name)
+                module.cells(quick)
+                getattr(module, "check_data", lambda: None)()
+            except DataError as reason:  # the benchmark panels are not in the repository
+                if name in experiments:
+                    raise
+                click.echo(f"{name}: skipped, because {reason}")
+                continue
+            rows = run(
+                name, folder, quick=quick, device=device, executor=executor, report=click.echo
+            )
+            if bad := failed(rows):
+                raise HeckeselError(f"{len(bad)} of {len(rows)} cells of {name} failed")
+            place = results_path(name, folder, quick)
+            click.echo(f"{name}: {len(rows)} of {len(rows)} cells done, in {place}")
+            if name == "e1" and not quick:
+                # imported here, because e0 needs no torch
+                from reproduction.pages.claims.controlled import kill_condition
+                from reproduction.pages.rows import Results, flat
 
-
-def _run(name: str, asked_for: bool, out: Path, quick: bool, device: str, executor) -> None:
-    from reproduction.result_files import results_path
-    from reproduction.runner import failed, run
-
-    try:
-        module = load(name)
-        module.cells(quick)
-        getattr(module, "check_data", lambda: None)()
-    except DataError as reason:  # the benchmark panels are not in the repository
-        if asked_for:
-            raise
-        click.echo(f"{name}: skipped, because {reason}")
-        return
-    rows = run(name, out, quick=quick, device=device, executor=executor, report=click.echo)
-    if bad := failed(rows):
-        raise HeckeselError(f"{len(bad)} of {len(rows)} cells of {name} failed")
-    place = results_path(name, out, quick)
-    click.echo(f"{name}: {len(rows)} of {len(rows)} cells done, in {place}")
-    if name == "e1" and not quick:
-        # imported here, because e0 needs no torch
-        from reproduction.pages.claims.controlled import kill_condition
-        from reproduction.pages.rows import Results, flat
-
-        click.echo(kill_condition(Results(e1=flat(rows)))[1])
+                click.echo(kill_condition(Results(e1=flat(rows)))[1])
 
 
 @contextmanager
 def _executor(workers: int, dask: str | None):
     """Processes, a Dask cluster, or None for this process alone."""
     if dask is not None:
-        from reproduction.runner import on_cluster
-
         distributed = imported("distributed", "--dask needs the scale extra", "scale")
         try:
             client = distributed.Client(dask, timeout=30)

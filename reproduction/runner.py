@@ -75,7 +75,13 @@ def run_chunk(name: str, chunk: str, quick: bool, device: str, threads: int | No
     """The outcomes of one chunk and the seconds they took; a plain function, so that it can be sent
     to another process or machine."""
     if threads is not None:
-        _limit_threads(threads)
+        import torch
+
+        torch.set_num_threads(threads)
+        with suppress(ModuleNotFoundError):  # comes with scikit-learn, which not every grid needs
+            from threadpoolctl import threadpool_limits
+
+            threadpool_limits(threads)
     module = load(name)
     members = _chunks(module, module.cells(quick))[chunk]
     started = time.perf_counter()
@@ -117,16 +123,6 @@ def on_cluster(client) -> Executor:
     times.
     """
     return client.get_executor(pure=False)
-
-
-def _limit_threads(threads: int) -> None:
-    import torch
-
-    torch.set_num_threads(threads)
-    with suppress(ModuleNotFoundError):  # comes with scikit-learn, which not every grid needs
-        from threadpoolctl import threadpool_limits
-
-        threadpool_limits(threads)
 
 
 def _finished(path: Path, wanted: list[list[str]], made: dict) -> dict[str, dict]:

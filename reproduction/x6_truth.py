@@ -66,10 +66,9 @@ def run_chunk(cells: list[Cell], device: str = "auto") -> list:
 
 def run_cell(cell: Cell) -> dict[str, float]:
     known = load_outcome(cell.source, cell.outcome)
-    everyone = np.concatenate([known.y[~known.hidden], known.truth])
-    sd, truth = everyone.std(ddof=1), known.truth.mean()
-    truth_se = known.truth.std(ddof=1) / np.sqrt(len(known.truth))
-    n_values = len(np.unique(everyone))
+    truth, truth_se, sd = known.scale
+    values = np.union1d(known.y[~known.hidden], known.truth)
+    n_values = len(values)
     if cell.method == "truth":
         row = {"n": len(known.y), "n_hidden": known.hidden.sum(), "n_known": len(known.truth)}
         row |= {"truth": truth, "truth_se": truth_se, "sd": sd, "selected_mean": known.y.mean()}
@@ -91,7 +90,7 @@ def run_cell(cell: Cell) -> dict[str, float]:
     rows, y = hidden[known.hidden_rows_known].iloc[scored], known.truth[scored]
     if classifier:
         probability = model.predict_proba(rows, "unselected")[:, 1]
-        row["brier"] = float(np.mean((probability - (y == everyone.max())) ** 2))
+        row["brier"] = float(np.mean((probability - (y == values.max())) ** 2))
     else:
         row |= rows_row(model.predict_distribution(rows, "unselected"), y, sd, n_values)
     verdict = getattr(model, "identification_", None)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from heckesel.errors import DataError
 from reproduction.audit.refit import GLOBAL, LOCAL
-from reproduction.pages.beyond_paper.markdown import table
+from reproduction.pages.beyond_paper.targets import table
 from reproduction.pages.macros import fixed
 from reproduction.pages.page_text import filled
 

@@ -1,17 +1,60 @@
-"""Fits a published model again: every mode, the printed one, and a fit with shape errors."""
+"""The published fits: where each is printed, its data, equations and log-likelihood; and the same
+model fitted again: every mode, the printed one, and a fit with shape errors.
+"""
 
+import tomllib
 import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import pandas as pd
 
 import heckesel as hk
 from heckesel.classical.forms import Mode
 from heckesel.display import plain
 from heckesel.errors import IdentificationWarning
-from reproduction.audit.published_fits import PublishedFit
+from reproduction.audit import tables
 
 SAME = 0.01  # log-units between a maximum and the value at which a program stopped
 GLOBAL, LOCAL = "global maximum", "local maximum"
 BELOW_BOUNDARY = "highest interior maximum, below rho = ±1"
 PRINTED = ("name", "source", "program", "outcome", "select")
+
+
+@dataclass(frozen=True)
+class PublishedFit:
+    """A printed maximum likelihood fit, an entry of `published_fits.toml`."""
+
+    name: str
+    source: str
+    program: str
+    table: Callable[[], pd.DataFrame]
+    outcome: str
+    select: str
+    loglik: str
+    term: str
+    weights: str | None = None
+    slack: float = 0.0
+
+    @property
+    def printed(self) -> float:
+        return float(self.loglik)
+
+    @property
+    def tolerance(self) -> float:
+        """Half a unit of the last printed digit, and 1e-11 of the value for other arithmetic."""
+        digits = len(self.loglik.partition(".")[2])
+        return 0.5 * 10.0**-digits + self.slack + 1e-11 * abs(self.printed)
+
+
+_TEXT = Path(__file__).with_name("published_fits.toml").read_text(encoding="utf-8")
+PUBLISHED_FITS: list[PublishedFit] = []
+for _model in tomllib.loads(_TEXT)["model"]:
+    _printed, _arguments = _model.pop("print"), _model.pop("arguments", [])
+    _table = partial(getattr(tables, _model.pop("table")), *_arguments)
+    PUBLISHED_FITS += [PublishedFit(table=_table, **_model, **each) for each in _printed]
 
 
 def audit_row(published: PublishedFit) -> dict:

@@ -53,10 +53,8 @@ def differences(name: str, folder: Path) -> list[str]:
     if {cell_key(asdict(cell)) for cell in grid} != set(committed):
         found.append(f"{path}: {len(committed)} rows committed, {len(grid)} cells defined")
     exactly = name in EXACT
-    again = (
-        grid if name in RUN_AGAIN else [module.Cell(*cell) for cell in SPOT_CHECKS.get(name, [])]
-    )
-    for cell in again:
+    spots = [module.Cell(*cell) for cell in SPOT_CHECKS.get(name, [])]
+    for cell in grid if name in RUN_AGAIN else spots:
         key = cell_key(asdict(cell))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", IdentificationWarning)  # not what is checked

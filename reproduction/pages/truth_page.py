@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from reproduction.pages.beyond_paper import markdown as md
+from reproduction.pages.beyond_paper import targets as md
 from reproduction.pages.beyond_paper import x6_page as x6
 from reproduction.pages.page_text import filled
 from reproduction.pages.rows import Results

@@ -1,7 +1,7 @@
 """The table of main results of the README."""
 
 from reproduction.pages.beyond_paper import all_targets
-from reproduction.pages.beyond_paper import markdown as md
+from reproduction.pages.beyond_paper import targets as md
 from reproduction.pages.rows import Results
 
 HEADER = ("data", "method", "target", "measured", "result")

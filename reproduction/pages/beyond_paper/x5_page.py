@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from heckesel.correction.prior import RHO, spike_and_slab
-from reproduction.pages.beyond_paper import markdown as md
-from reproduction.pages.beyond_paper.targets import TargetRow, seeds_row
+from reproduction.pages.beyond_paper import targets as md
 from reproduction.pages.rows import Results, Row
 from reproduction.problems import AUTO
 from reproduction.regime_draws import ERRORS, RHOS
@@ -65,32 +64,31 @@ def regimes(
     }
 
 
-def targets(results: Results) -> list[TargetRow]:
+def targets(results: Results) -> list[md.TargetRow]:
     strong = {"instrument": "strong"}
     covered = metric_by_regime(results, AUTO, "coverage90_against", **strong).values()
-    log_crps = regimes(
-        results,
-        (AUTO, OLD),
-        lambda own, old: np.log(own["crps_against"] / old["crps_against"]),
-        **strong,
-    )
+
+    def log_crps(own: Row, old: Row) -> float:
+        return np.log(own["crps_against"] / old["crps_against"])
+
     said = metric_by_regime(results, AUTO, "supported", **strong)
     within = np.array([float(each.within(*WITHIN)) for each in covered])
-    ratios = np.exp([each.mean for each in log_crps.values()])
+    compared = regimes(results, (AUTO, OLD), log_crps, **strong).values()
+    ratios = np.exp([each.mean for each in compared])
     clear = np.array([each.mean for key, each in said.items() if abs(key[2]) >= 0.5])
     where = "strong instrument"
     coverage = f"{where}: coverage 85–96 % in {100 * SHARE:.0f} % of the regimes"
     scores = f"{where}: CRPS over that of the old auto ≤ {md.decimal(CRPS_FACTOR)}"
     verdict = f"{where}, \\|ρ\\| ≥ .5: verdict *supported* in 90 % of the draws"
     found = [
-        seeds_row(coverage, AUTO, within, low=SHARE, form=md.PERCENT),
-        seeds_row(scores, AUTO, ratios, high=CRPS_FACTOR),
-        seeds_row(verdict, AUTO, clear, low=SUPPORTED, form=md.PERCENT),
+        md.seeds_row(coverage, AUTO, within, low=SHARE, form=md.PERCENT),
+        md.seeds_row(scores, AUTO, ratios, high=CRPS_FACTOR),
+        md.seeds_row(verdict, AUTO, clear, low=SUPPORTED, form=md.PERCENT),
     ]
     for instrument in ("weak", "none"):
         says = f"{WHERE[instrument]}: coverage averaged over the prior of ρ 88–95 %"
         covered = averaged_coverage(results, AUTO, instrument)
-        found.append(seeds_row(says, AUTO, covered, *AVERAGED, form=md.PERCENT))
+        found.append(md.seeds_row(says, AUTO, covered, *AVERAGED, form=md.PERCENT))
     return found
 
 

@@ -21,16 +21,13 @@ def _printed_digits(results: Results, method: str) -> tuple[dict, bool, str]:
     """The row of RAND HIE, whether it agrees with what was printed, and the deviations."""
     row = only(results.e0, data="rand_hie", method=method)
     good = row["passed"] == 1 and row["macro_deviation"] <= PRINT_ROUNDING
-    return (
-        row,
-        good,
-        (
-            f"largest deviation {row['macro_deviation']:.1e}; of {row['printed_figures']:.0f} printed "
-            f"coefficients and standard errors {row['printed_beyond_0.6_unit']:.0f} differ by more "
-            f"than 0.6 units of the last place, the largest by {row['largest_printed_deviation']:.1f}; "
-            f"against R's full precision {row['largest_full_deviation']:.1e}"
-        ),
+    numbers = (
+        f"largest deviation {row['macro_deviation']:.1e}; of {row['printed_figures']:.0f} printed "
+        f"coefficients and standard errors {row['printed_beyond_0.6_unit']:.0f} differ by more "
+        f"than 0.6 units of the last place, the largest by {row['largest_printed_deviation']:.1f}; "
+        f"against R's full precision {row['largest_full_deviation']:.1e}"
     )
+    return row, good, numbers
 
 
 def two_step_digits(results):
