@@ -25,16 +25,17 @@ granted = y.notna()
 truth = pd.Series(loans.truth.y, index=y.index)      # of all applicants; no lender has this
 truth[granted].mean(), truth[~granted].mean()        # 0.075, 0.384
 
-model = hk.HeckmanClassifier(["leniency"], method="ml").fit(X, y)
+model = hk.HeckmanClassifier(["leniency"]).fit(X, y)
 model.identification_.verdict                        # 'supported by the instrument'
 naive = hk.probit("default ~ log_income + debt + tenure", loans.frame[granted])
 naive.predict(X[~granted]).mean()                    # 0.136
-model.predict_proba(X[~granted], target="unselected")[:, 1].mean()           # 0.441
+model.predict_proba(X[~granted], target="unselected")[:, 1].mean()           # 0.408
 
 # %% [markdown]
-# The naive rate of the rejected is too low by a factor of three. `method="ml"` is the probit with selection,
-# whose applications contribute log Φ₂(η, ±f; ±ρ) if granted and log Φ(−η) if not. Without `method`, the
-# classifier is the [default method](how.md), which shifts the log-odds of any learner.
+# The naive rate of the rejected is too low by a factor of three. The [default method](how.md) moves the
+# probability of any learner along its probit. `method="ml"` is the linear probit with selection, whose
+# applications contribute log Φ₂(η, ±f; ±ρ) if granted and log Φ(−η) if not. These loans were drawn from it,
+# and it predicts .44 for the rejected.
 #
 # ## Three probabilities
 
@@ -93,7 +94,7 @@ def scores(X, y, instruments):
     models = {"ignoring": ignoring, "reweighting": reweighting, "fuzzy": fuzzy,
               "parcelling": parcelling}
     found = {name: each.predict_proba(known)[:, 1] for name, each in models.items()}
-    model = hk.HeckmanClassifier(instruments, method="ml").fit(X, y)
+    model = hk.HeckmanClassifier(instruments).fit(X, y)
     found["heckesel"] = model.predict_proba(X)[:, 1]
     after = [model.predict_proba(X, target)[:, 1] for target in ("selected", "unselected")]
     return found | {"decision known": np.where(granted, *after)}, model
@@ -114,7 +115,7 @@ print(compare(found, truth, granted).to_string())
 # %% [markdown]
 # All scores *rank* applicants alike, unless the decision is known. The *level* differs. The first three predict
 # 10 % for all applicants, of whom 22 % would default. Fuzzy augmentation reproduces the first model;
-# parcelling changes the rate by a factor that somebody chose. heckesel predicts 24 %, which is as uncertain
+# parcelling changes the rate by a factor that somebody chose. heckesel predicts 21 %, which is as uncertain
 # as ρ. Its mean over granted loans exceeds their default rate, and that is correct: the score is for a
 # new applicant, whom an officer may still reject.
 #
@@ -137,12 +138,12 @@ legend = ax.legend()
 # %%
 checked = calibration_table(y[granted], found["decision known"][granted], bins=5)
 within = (checked["low"] <= checked["predicted"]) & (checked["predicted"] <= checked["high"])
-int(within.sum())                                    # 5
+int(within.sum())                                    # 4
 swaps = swap_set(found["ignoring"], found["heckesel"], accept=0.5, y=truth)
 
 # %% [markdown]
 # The swap set compares two scores at one rate of acceptance. Here 1 % are swapped, because rankings agree; the
-# expected default rate of the accepted changes from 4 % to 10 %, and the true one is 9 %. That matters for
+# expected default rate of the accepted changes from 4 % to 8 %, and the true one is 9 %. That matters for
 # prices and provisions.
 #
 # ## Real loans
@@ -169,9 +170,9 @@ real, _ = scores(columns.assign(leniency=leniency), bad.where(accepted), ["lenie
 print(compare(real, bad, accepted).to_string())
 
 # %% [markdown]
-# heckesel corrects five eighths of the error of the level. Parcelling is about as good here and was worse above;
-# nothing in the data shows which factor is right. Reweighting ranks new applicants best: compare
-# rankings on your data, and use heckesel for the level of risk.
+# heckesel ranks best, because its learner bends, and corrects two fifths of the error of the level of all
+# loans; for the rejected it is still too low. Parcelling is closer here and was worse above; nothing in the
+# data shows which factor is right.
 #
 # ## Choosing and special cases
 #
@@ -185,8 +186,8 @@ folds = KFold(3, shuffle=True, random_state=0)
 cross_val_score(model, X, y, cv=folds, scoring=hk.joint_log_likelihood_scorer)
 
 # %% [markdown]
-# Without an instrument ρ rests on the normal distribution, and a binary outcome says less about it than a
-# continuous one; `result_.modes` lists every local maximum. If columns separate the classes, such as a rare
+# With `method="ml"` and no instrument, ρ rests on the normal distribution, and a binary outcome says less
+# about it than a continuous one; `result_.modes` lists every local maximum. If columns separate the classes, such as a rare
 # level with no default, the likelihood has no maximum: the status is `separated`, the summary names the
 # columns, and their coefficients have no standard error; the others keep theirs. A column that predicts
 # *selection* perfectly raises an error, because no applicant like the rejected ones was ever granted a loan.

@@ -102,20 +102,29 @@ def test_draws_have_the_distribution_of_the_unselected():
     assert tables.mean() < naive - 1  # the unselected lie far below
 
 
-def test_rubins_intervals_cover_the_mean_of_the_population():
-    """60 draws: a 90 % interval with fewer than 48 hits has a probability of 1 %. The estimates
-    vary as the standard errors say; the standard deviation of 60 values errs by 9 %."""
+DEFAULT = hk.HeckmanRegressor(learner="linear", cv=4, rho_prior="uniform")
+
+
+@pytest.mark.parametrize(
+    ("estimator", "draws", "m", "fewest"),
+    [(TWO_STEP, 60, 5, 48), pytest.param(DEFAULT, 40, 8, 31, marks=pytest.mark.slow)],
+    ids=["two-step", "default"],
+)
+def test_rubins_intervals_cover_the_mean_of_the_population(estimator, draws, m, fewest):
+    """90 % intervals with fewer hits have a probability of 1 %. The estimates vary as the standard
+    errors say; the standard deviation of 60 values errs by 9 %, of 40 by 11 %."""
     hits, errors, ses = 0, [], []
-    for seed in range(60):
+    for seed in range(draws):
         table, _ = draw(300, seed)
-        imputer = hk.HeckmanImputer("y", instruments=["z"], estimator=TWO_STEP).fit(table)
-        pooled = pooled_mean(imputer.impute(table, m=5, seed=seed))
+        imputer = hk.HeckmanImputer("y", instruments=["z"], estimator=estimator).fit(table)
+        pooled = pooled_mean(imputer.impute(table, m=m, seed=seed))
         low, high = pooled.interval(0.9)
         hits += low < 1 < high
         errors.append(pooled.estimate - 1)
         ses.append(pooled.se)
-    assert hits >= 48
-    assert np.std(errors) == pytest.approx(np.sqrt(np.mean(np.square(ses))), rel=0.3)
+    assert hits >= fewest
+    error = 0.3 if estimator is TWO_STEP else 0.4
+    assert np.std(errors) == pytest.approx(np.sqrt(np.mean(np.square(ses))), rel=error)
 
 
 def test_draws_of_the_default_method_have_the_mean_and_the_error_of_its_average():
@@ -129,24 +138,6 @@ def test_draws_of_the_default_method_have_the_mean_and_the_error_of_its_average(
     assert abs(np.mean(means) - row["mean"]) < 4 * np.std(means) / np.sqrt(100)
     noise = imputer.model_.fitted_.law.variance / gaps.sum()
     assert np.std(means) == pytest.approx(np.sqrt(row["se"] ** 2 + noise), rel=0.3)
-
-
-@pytest.mark.slow
-def test_rubins_intervals_cover_with_the_default_method():
-    """40 draws under a flat prior: fewer than 31 hits of 90 % intervals have a probability of
-    less than 1 %."""
-    hits, errors, ses = 0, [], []
-    model = hk.HeckmanRegressor(learner="linear", cv=4, rho_prior="uniform")
-    for seed in range(40):
-        table, _ = draw(300, seed)
-        imputer = hk.HeckmanImputer("y", instruments=["z"], estimator=model).fit(table)
-        pooled = pooled_mean(imputer.impute(table, m=8, seed=seed))
-        low, high = pooled.interval(0.9)
-        hits += low < 1 < high
-        errors.append(pooled.estimate - 1)
-        ses.append(pooled.se)
-    assert hits >= 31
-    assert np.std(errors) == pytest.approx(np.sqrt(np.mean(np.square(ses))), rel=0.4)
 
 
 def test_a_shift_moves_what_is_imputed_and_nothing_else(table, imputer):
@@ -232,10 +223,8 @@ def test_draws_of_a_model_average_to_its_prediction(name):
     ("options", "message"),
     [
         ({"outcome": "wage"}, "X has no column 'wage', the outcome"),
-        ({"outcome": 7}, "outcome 7 is beyond the 3 columns of X"),
         ({"outcome": "y", "shift": "up"}, "shift must be a finite number, got 'up'"),
         ({"outcome": "y", "instruments": [2]}, "the outcome cannot be an instrument"),
-        ({"outcome": "y", "instruments": "nothing"}, "X has no column 'nothing', the instrument"),
         ({"outcome": "y", "estimator": StandardScaler()}, "must be an estimator of heckesel"),
         (
             {
@@ -255,8 +244,6 @@ def test_what_cannot_be_fitted_is_refused(table, options, message):
 def test_what_cannot_be_imputed_is_refused(table, imputer):
     with pytest.raises(hk.DataError, match="m must be a positive whole number of tables, got 0"):
         imputer.impute(table, m=0)
-    with pytest.raises(hk.DataError, match="seed must be a whole number from 0 on, got 'a'"):
-        imputer.impute(table, seed="a")
     with pytest.raises(hk.DataError, match="is a name but X has none; give its position"):
         hk.HeckmanImputer("y").fit(table.to_numpy())
     complete = table.assign(y=1.0 + table["x"] + table["z"] ** 2)

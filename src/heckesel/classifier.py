@@ -81,8 +81,9 @@ class HeckmanClassifier(ClassifierMixin, FittedModel):
 
     Notes
     -----
-    The probability of the unselected is moved by a shift of the log-odds, such that it differs
-    from that of the selected as the correction of the mean says.
+    The probability moves along its probit, from :math:`g` of the selected to
+    :math:`\Phi(\Phi^{-1}(g) + \theta\,(h_0 - m)/c)` of the unselected, with c the root mean square
+    of :math:`\phi(\Phi^{-1}(g))`.
 
     Examples
     --------

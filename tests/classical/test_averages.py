@@ -124,26 +124,6 @@ def test_effects_are_differences_of_predictions(fit, target):
     np.testing.assert_array_equal(averages["n"], groups.size())
 
 
-def test_a_weak_instrument_has_intervals_over_rho_on_the_probit_scale():
-    frame = table(300, 9).assign(label=lambda t: np.where(t["y"].isna(), None, t["y"] > 8.3))
-    label = frame["label"].map({True: "yes", False: "no"}).astype(object)
-    with pytest.warns(hk.IdentificationWarning):
-        model = hk.HeckmanClassifier(method="ml").fit(frame[["x"]], label)
-    fit = model.result_
-    assert fit.inference == "profile"
-    found = fit.average("unselected")
-    assert 0 < found["low"] < found["mean"] < found["high"] < 1
-    p = model.predict_proba(frame[["x"]], "unselected")[:, 1]
-    assert found["mean"] == pytest.approx(p.mean())
-    effects = fit.margins("unselected")
-    step = 1e-4
-    ends = [
-        model.predict_proba(frame[["x"]] + move, "unselected")[:, 1].mean()
-        for move in (step, -step)
-    ]
-    assert effects.loc["x", "effect"] == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=1e-5)
-
-
 def test_options_that_cannot_be_used_are_refused(two_steps):
     with pytest.raises(hk.DataError, match="kind must be 'effect' or 'elasticity'"):
         two_steps.margins(kind="dydx")

@@ -95,17 +95,6 @@ def test_fits_without_a_likelihood_ratio_are_refused(women, fits, change, messag
         fits["ml"].lrtest(hk.heckman(data=women, **given))
 
 
-@pytest.mark.parametrize("method", ["ml", "two-step"])
-def test_the_effect_of_a_numeric_category_is_its_coefficient(women, fits, method):
-    fit, found = fits[method], fits[method].margins()
-    assert list(found.index) == ["city[1]", "educ", "exper"]
-    row = fit.to_frame().loc[("outcome", "C(city)[T.1]")]
-    np.testing.assert_allclose(found.loc["city[1]"], row, rtol=1e-9)
-    text = women.assign(city=np.where(women.city == 1, "yes", "no"))
-    same = hk.heckman(*(each.replace("C(city)", "city") for each in FORMULAS), text, method=method)
-    np.testing.assert_allclose(found, same.margins().loc[["city[yes]", "educ", "exper"]], rtol=1e-6)
-
-
 def test_contrasts_are_differences_of_averages(fits):
     fit, values = fits["ml"], {"educ": [12, 16, 8], "city": [1, 0]}
     found = fit.margins(contrast=values)

@@ -33,15 +33,6 @@ def test_frequencies_reach_likelihood_bic_and_margins():
     np.testing.assert_allclose(short.margins("selected"), long.margins("selected"), rtol=1e-6)
 
 
-def test_a_fit_at_the_boundary_is_contradicted_and_has_a_wald_test_of_the_probit():
-    x, z, u = np.random.default_rng(0).standard_normal((3, 120))
-    y = np.where(0.3 + x + z + u > 0, 1 + x + u, np.nan)
-    found = fit(pd.DataFrame({"x": x, "z": z, "y": y}))
-    assert found.status == "boundary"
-    assert found.identification.verdict == "contradicted"
-    assert np.isfinite(found.identification.evidence["wald"])
-
-
 def test_a_negative_two_step_variance_gives_no_wald_test():
     """With rho beyond one the model's variance turns negative, and so must not be used."""
     rng = np.random.default_rng(126)
@@ -55,29 +46,12 @@ def test_a_negative_two_step_variance_gives_no_wald_test():
     assert not (found.predict().epistemic < 0).any()
 
 
-def test_a_profile_interval_spans_modes_of_similar_height():
-    x, _, u, v = np.random.default_rng(4).standard_normal((4, 60))
-    y = np.where(0.3 * x + u > 0, 1 + x + 0.9 * u + 0.43 * v, np.nan)
-    found = hk.heckman("y ~ x", "~ x", pd.DataFrame({"x": x, "y": y}))
-    near = [mode.rho for mode in found.modes if mode.loglik > found.loglik - 1.92]
-    low, high = found.interval("rho", method="profile")
-    assert len(near) > 1
-    assert low <= min(near)
-    assert high >= max(near)
-
-
 def test_shifted_and_nearly_collinear_columns_are_fitted():
     shifted = fit(FRAME.assign(x=FRAME.x + 1e6))
     slope = ("outcome", "x")
     assert shifted.params[slope] == pytest.approx(fit().params[slope], rel=1e-6)
     close = FRAME.assign(close=FRAME.x + 1e-4 * np.random.default_rng(9).standard_normal(600))
     assert np.isfinite(hk.heckman("y ~ x + close", "~ x + z", close).se).all()
-
-
-def test_separation_is_seen_from_below_too():
-    below = FRAME.assign(t=np.where(FRAME.y.notna(), -1 - FRAME.share, 1 + FRAME.share))
-    with pytest.raises(hk.DataError, match="'t' predicts selection perfectly"):
-        hk.heckman("y ~ x", "~ x + t", below)
 
 
 def test_rows_in_clusters_have_no_likelihood_of_their_own():

@@ -112,13 +112,6 @@ def test_wrong_requests_are_refused_in_a_sentence():
     fit = hk.heckman("y ~ x", "~ x + z", frame)
     with pytest.raises(hk.DataError, match="no outcome term 'z'; the terms are 'Intercept', 'x'"):
         fit.functional_form(["z"])
-    with pytest.raises(hk.DataError, match="rows must be positive"):
-        fit.functional_form(rows=0)
-    with pytest.raises(hk.DataError, match="give more rows="):
-        fit.functional_form(rows=3)
     thin = hk.heckman("y ~ x + rare", "~ x + z", frame)
     with pytest.raises(hk.DataError, match="among the 40 rows drawn, column 'rare' is constant"):
         thin.functional_form(rows=40)
-    complete = hk.heckman("y ~ x", "~ x + z", frame.dropna())
-    with pytest.raises(hk.DataError, match="every unit was selected"):
-        complete.functional_form()

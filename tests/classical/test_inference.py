@@ -140,6 +140,7 @@ def test_two_step_sandwich_equals_autodiff(kind, weights):
     np.testing.assert_allclose(fit.cov.to_numpy(), expected, rtol=1e-6, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_two_step_model_covariance_equals_its_sampling_covariance():
     """Under the model, over 400 fresh samples; blocks between the equations included."""
     fits = []

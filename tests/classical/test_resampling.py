@@ -1,4 +1,4 @@
-"""Bootstraps and profile intervals: the same wherever the rows and the workers are."""
+"""Bootstraps: the same wherever the rows are."""
 
 import numpy as np
 import pandas as pd
@@ -9,7 +9,6 @@ import heckesel as hk
 from heckesel.classical.two_step import poisson_counts
 
 pytest.importorskip("pyarrow")
-pytest.importorskip("distributed")
 
 N = 6000
 FORMULAS = "y ~ a + b", "~ a + b + z"
@@ -85,19 +84,3 @@ def test_a_replicate_is_the_fit_to_rows_repeated_as_often_as_they_count():
     again = hk.heckman(*FORMULAS, FRAME.loc[FRAME.index.repeat(counts)], method="two-step")
     expected = [*again.params, again.rho, again.sigma]
     np.testing.assert_allclose(found.iloc[1], expected, rtol=1e-7)
-
-
-def test_a_cluster_that_reads_files_draws_the_bootstrap_of_one_machine(client, folder):
-    fit = hk.heckman(*FORMULAS, folder, method="two-step")
-    here, there = fit.bootstrap(20, seed=2), fit.bootstrap(20, seed=2, client=client)
-    # parts are the same; workers read them in batches of their own size
-    np.testing.assert_allclose(here, there, rtol=1e-10)
-
-
-def test_a_profile_interval_of_files_is_read_by_the_cluster(client, folder):
-    held, streamed = (hk.heckman(*FORMULAS, data) for data in (FRAME, folder))
-    np.testing.assert_allclose(
-        streamed.interval("rho", method="profile", client=client),
-        held.interval("rho", method="profile"),
-        rtol=1e-7,
-    )

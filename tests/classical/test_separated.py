@@ -59,16 +59,6 @@ def test_a_level_at_which_all_are_alike_gives_the_supremum_of_the_likelihood():
     assert np.isnan(fit.se.iloc[3])
 
 
-def test_what_the_other_rows_do_not_determine_has_no_standard_error():
-    expected = fitted(QUASI).result_.se["outcome"].to_numpy()
-    base = fitted(QUASI, np.column_stack([A, B, 1 - DUMMY, Z])).result_.se["outcome"]
-    assert list(base.isna()) == [True, False, False, True]  # the level is in the intercept
-    np.testing.assert_allclose(base.iloc[1:3], expected[1:3], rtol=1e-5)
-    mixed = fitted(QUASI, np.column_stack([A, B, DUMMY + A, Z])).result_.se["outcome"]
-    assert list(mixed.isna()) == [False, True, False, True]  # a combination of two columns
-    np.testing.assert_allclose(mixed.iloc[[0, 2]], expected[[0, 2]], rtol=1e-5)
-
-
 def test_without_selection_the_standard_errors_are_those_of_the_other_rows():
     everyone = np.where(DUMMY == 1, 1.0, A - B + E > 0)
     with pytest.warns(hk.IdentificationWarning):

@@ -7,7 +7,6 @@ from scipy.optimize import minimize
 from scipy.special import log_ndtr, ndtr
 
 import heckesel as hk
-from heckesel.predictive import Predictive, predict_given_selection, predict_shape
 
 NEAR_95 = 0.95 - 3 * np.sqrt(0.95 * 0.05 / 40)  # three Monte Carlo standard errors of 40 draws
 TARGETS = ("population", "selected", "unselected")
@@ -84,23 +83,6 @@ def test_standard_errors_are_those_of_the_textbook_likelihood(frame, fit):
     np.testing.assert_allclose(fit.cov, np.linalg.inv(hessian), rtol=1e-3, atol=1e-6)
 
 
-def test_units_and_repeated_rows_do_not_matter(frame, fit):
-    changed = frame.assign(x=100 * frame.x + 7, y=10 * frame.y - 3)
-    other = hk.heckman("y ~ x", "~ x + z", changed, errors="shape", scale="~ x")
-    for term in (("outcome", "x"), ("scale", "x"), ("ancillary", "skewness")):
-        factor = {"outcome": 0.1, "scale": 0.01, "ancillary": 1.0}[term[0]]
-        assert other.params[term] == pytest.approx(factor * fit.params[term], rel=1e-6)
-        assert other.se[term] == pytest.approx(factor * fit.se[term], rel=1e-6)
-    np.testing.assert_allclose(
-        other.predict(changed).mean, 10 * fit.predict(frame).mean - 3, rtol=1e-6, atol=1e-6
-    )
-    twice = hk.heckman(
-        "y ~ x", "~ x + z", frame, errors="shape", scale="~ x", weights=np.full(len(frame), 2.0)
-    )
-    np.testing.assert_allclose(twice.params, fit.params, rtol=1e-6, atol=1e-8)
-    np.testing.assert_allclose(twice.se, fit.se / np.sqrt(2), rtol=1e-6)
-
-
 def test_likelihood_ratios_are_those_of_the_nested_fits(frame, fit):
     found = fit.test_errors("lr")
     normal = hk.heckman("y ~ x", "~ x + z", frame, scale="~ x")
@@ -132,30 +114,6 @@ def test_the_mean_is_that_of_the_quantiles(frame, fit, target):
     np.testing.assert_allclose(np.log(slope), found.log_density(values[30]), atol=1e-5)
     some = found.take(np.array([4, 1]))
     np.testing.assert_allclose(some.quantile(0.3), found.quantile(0.3)[[4, 1]], rtol=1e-12)
-
-
-def test_without_skewness_and_tails_predictions_are_the_normal_ones():
-    location, index = np.array([0.0, 1.0, -2.0]), np.array([-1.5, 0.2, 2.0])
-    none, sigma, a = np.zeros(3), np.array([0.5, 1.0, 2.0]), 0.8
-    y, rho = np.array([0.3, 0.5, -1.0]), np.tanh(0.8)
-    for shape, normal in (
-        (
-            predict_shape(location, none + 0.2, sigma, 0.0, 0.0),
-            Predictive.normal(location, none + 0.2, sigma**2),
-        ),
-        (
-            predict_shape(location, none, sigma, 0.0, 0.0, index=index, atanh_rho=a),
-            predict_given_selection(location, none, sigma, rho * sigma, index),
-        ),
-    ):
-        np.testing.assert_allclose(shape.mean, normal.mean, rtol=1e-8, atol=1e-12)
-        np.testing.assert_allclose(shape.std, normal.std, rtol=1e-8)
-        np.testing.assert_allclose(shape.cdf(y), normal.cdf(y), rtol=1e-8)
-        np.testing.assert_allclose(shape.log_density(y), normal.log_density(y), rtol=1e-8)
-    wide = predict_shape(location, none + 3.0, sigma, 0.7, -0.4, index=index, atanh_rho=a)
-    draws = wide.sample(200_000, seed=1)
-    np.testing.assert_allclose(draws.mean(axis=0), wide.mean, atol=0.05)
-    np.testing.assert_allclose(draws.std(axis=0), wide.std, rtol=0.05)
 
 
 def covered(kind, draws, n, seed=5000, **options):

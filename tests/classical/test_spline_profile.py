@@ -152,18 +152,6 @@ def test_a_prior_moves_the_posterior_and_zero_is_zero():
             fit_profile(data, prior=bad)
 
 
-def test_other_units_of_y_and_x_change_units_only():
-    data = _draw(300, seed=8)
-    scaled = replace(data, y=1000 * data.y - 7, x=data.x * [10, 1] + 3, w=data.w * 5)
-    one, other = fit_profile(data), fit_profile(scaled)
-    np.testing.assert_allclose(other.info.rho_interval, one.info.rho_interval, rtol=1e-5)
-    for target in ("population", "selected"):
-        a = one.predict(data.x[:9], data.w[:9], target)
-        b = other.predict(scaled.x[:9], scaled.w[:9], target)
-        np.testing.assert_allclose(b.mean, 1000 * a.mean - 7, rtol=1e-5)
-        np.testing.assert_allclose(b.interval(), 1000 * a.interval() - 7, rtol=1e-5)
-
-
 def test_weights_of_two_are_two_rows():
     data = _draw(200, seed=9)
     twice = replace(data, weight=np.where(np.arange(200) % 3, 1.0, 2.0))

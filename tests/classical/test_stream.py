@@ -184,6 +184,22 @@ def test_a_cluster_gives_the_same_numbers(folder, client, options):
     assert pickle.loads(pickle.dumps(by_cluster)).summary() == here.summary()
 
 
+def test_a_cluster_that_reads_files_draws_the_bootstrap_of_one_machine(client, folder):
+    fit = hk.heckman(OUTCOME, SELECT, folder, method="two-step")
+    here, there = fit.bootstrap(20, seed=2), fit.bootstrap(20, seed=2, client=client)
+    # parts are the same; workers read them in batches of their own size
+    np.testing.assert_allclose(here, there, rtol=1e-10)
+
+
+def test_a_profile_interval_of_files_is_read_by_the_cluster(client, folder):
+    held, streamed = (hk.heckman(OUTCOME, SELECT, data) for data in (FRAME, folder))
+    np.testing.assert_allclose(
+        streamed.interval("rho", method="profile", client=client),
+        held.interval("rho", method="profile"),
+        rtol=1e-7,
+    )
+
+
 @pytest.mark.parametrize("options", [{}, {"covariance": "robust", "method": "two-step"}])
 def test_the_score_test_reads_files_again(folder, options):
     streamed, held = (hk.heckman(OUTCOME, SELECT, rows, **options) for rows in (folder, FRAME))

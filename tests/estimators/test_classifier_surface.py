@@ -106,14 +106,6 @@ def test_without_an_instrument_it_warns():
     assert found["rho_low"] < -0.5 < 0.5 < found["rho_high"]
 
 
-def profile(fit, a):
-    from heckesel.classical.heckprobit import binary_sample
-    from heckesel.classical.ml import solve_at
-
-    sample, _ = binary_sample(fit.data)
-    return solve_at(sample, float(a), fit.scan.modes[0].v).value
-
-
 def test_a_fit_at_the_boundary_warns_and_still_predicts():
     rng = np.random.default_rng(2)
     x, z, u = rng.standard_normal((3, 500))
@@ -159,11 +151,6 @@ def test_perfect_prediction_is_named_before_the_fit():
     message = r"'a', 'b'.* together predict the outcome 'default'"
     with pytest.warns(hk.IdentificationWarning, match=message):
         assert clone(PLAIN).fit(pair, Y).result_.status == "separated"
-    gate = X.assign(gate=GRANTED.astype(float))
-    with pytest.raises(hk.DataError, match=r"'gate' predicts selection perfectly"):
-        clone(PLAIN).set_params(instruments=["leniency", "gate"]).fit(gate, Y)
-    with pytest.raises(hk.DataError, match="are equal over all 700 rows"):
-        clone(PLAIN).fit(X.assign(again=X.debt), Y)
 
 
 def test_a_label_the_fit_has_not_seen_is_named():
@@ -172,44 +159,3 @@ def test_a_label_the_fit_has_not_seen_is_named():
     strange.iloc[row] = 2.0
     with pytest.raises(hk.DataError, match=rf"is 2.0 in row {row}, but the classes of the fit"):
         MODEL.score(X, strange)
-
-
-def close_call():
-    """The likelihood is highest at rho = 1, and .09 lower at an interior maximum (truth: .8)."""
-    x, z, u, v = np.random.default_rng(0).standard_normal((4, 120))
-    classes = (x + 0.8 * u + 0.6 * v > 0).astype(float)
-    return np.c_[x, z], np.where(0.3 + 0.5 * x + z + u > 0, classes, np.nan)
-
-
-def test_ml_uses_an_interior_maximum_that_is_about_as_high(tmp_path):
-    columns, y = close_call()
-    model = hk.HeckmanClassifier([1], method="ml").fit(columns, y)
-    assert model.result_.status == "converged"
-    assert np.isfinite(model.result_.se).all()
-    assert model.result_.modes[0].status == "boundary"
-    assert model.rho_ == pytest.approx(model.result_.modes[1].rho)
-    assert "interior maximum" in model.explanation_
-    assert list(model.candidates_["chosen"]) == [False, True]
-    np.testing.assert_allclose(model.candidates_["difference"], [0, -0.09], atol=0.01)
-    assert "interior maximum" in " ".join(model.result_.summary().split())
-    model.save(tmp_path / "m")
-    loaded = hk.load(tmp_path / "m")
-    assert loaded.explanation_ == model.explanation_
-    assert loaded.candidates_.equals(model.candidates_)
-    np.testing.assert_array_equal(loaded.predict_proba(columns), model.predict_proba(columns))
-
-
-def test_the_default_takes_rho_from_the_instrument():
-    draw = hk.datasets.make_loans(4000, rho=-0.5, seed=0)
-    X, Y = draw.frame.drop(columns="default"), draw.frame["default"]
-    GRANTED = Y.notna().to_numpy()
-    model = hk.HeckmanClassifier(["leniency"]).fit(X, Y)
-    naive = hk.HeckmanClassifier(["leniency"], rho_prior=1e-6).fit(X, Y)
-    hidden, truth = X[~GRANTED], draw.truth.y[~GRANTED].mean()
-    errors = [
-        abs(m.predict_proba(hidden, "unselected")[:, 1].mean() - truth) for m in (model, naive)
-    ]
-    assert errors[0] < errors[1]
-    ends = model.predict_proba_interval(hidden, target="unselected")
-    assert ((ends >= 0) & (ends <= 1) & (ends[:, :1] <= ends[:, 1:])).all()
-    assert np.isfinite(model.log_likelihood(X, Y))

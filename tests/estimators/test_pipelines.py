@@ -13,7 +13,6 @@ from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
     KFold,
-    cross_val_predict,
     cross_validate,
 )
 from sklearn.pipeline import make_pipeline
@@ -112,21 +111,6 @@ def test_searches_run_in_two_processes(name):
     np.testing.assert_allclose(
         two.cv_results_["mean_test_score"], one.cv_results_["mean_test_score"], rtol=1e-9
     )
-
-
-def test_probabilities_are_cross_predicted_with_the_code_of_the_missing_class():
-    """scikit-learn numbers the classes in sorted order before it splits: NaN is the last one, and
-    its column is zero."""
-    X, y = table()
-    classes, folds = outcome_for(hk.HeckmanClassifier(method="ml"), y), KFold(2)
-    coded = hk.HeckmanClassifier(["z"], unobserved=2, method="ml")
-    found = cross_val_predict(coded, X[["x", "z"]], classes, cv=folds, method="predict_proba")
-    train, test = next(folds.split(X))
-    model = hk.HeckmanClassifier(["z"], method="ml").fit(
-        X[["x", "z"]].iloc[train], classes.iloc[train]
-    )
-    expected = model.predict_proba(X[["x", "z"]].iloc[test])
-    np.testing.assert_allclose(found[test], np.column_stack([expected, np.zeros(len(test))]))
 
 
 def test_polars_in_is_polars_out():

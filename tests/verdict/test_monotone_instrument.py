@@ -38,7 +38,7 @@ def test_bounds_are_the_extremes_that_a_linear_program_finds(name, monotone):
     y, v = data()
     found = hk.bounds(y, LOW, HIGH, instrument=v).to_frame().loc[name]
     expected = extremes(y, v, monotone=monotone)
-    np.testing.assert_allclose([found.lower, found.upper], expected, rtol=1e-9)
+    np.testing.assert_allclose([found.low, found.high], expected, rtol=1e-9)
 
 
 def test_an_effect_is_bounded_by_the_bounds_of_its_arms():
@@ -48,14 +48,14 @@ def test_an_effect_is_bounded_by_the_bounds_of_its_arms():
     arms = [extremes(y[treated == t], v[treated == t], monotone=True) for t in (1, 0)]
     row = found.loc["monotone instrument"]
     expected = [arms[0][0] - arms[1][1], arms[0][1] - arms[1][0]]
-    np.testing.assert_allclose([row.lower, row.upper], expected, rtol=1e-9)
+    np.testing.assert_allclose([row.low, row.high], expected, rtol=1e-9)
 
 
 def test_the_direction_changes_with_the_sign_of_the_instrument():
     y, v = data()
     one = hk.bounds(y, LOW, HIGH, instrument=v).to_frame().loc["monotone instrument"]
     other = hk.bounds(-y, -HIGH, -LOW, instrument=-v).to_frame().loc["monotone instrument"]
-    np.testing.assert_allclose([one.lower, one.upper], [-other.upper, -other.lower], rtol=1e-12)
+    np.testing.assert_allclose([one.low, one.high], [-other.high, -other.low], rtol=1e-12)
 
 
 def test_the_printed_bounds_report_crossing_ends_as_a_contradiction():
@@ -64,7 +64,7 @@ def test_the_printed_bounds_report_crossing_ends_as_a_contradiction():
     y[::10] = np.nan
     found = hk.bounds(y, LOW, HIGH, instrument=v)
     row = found.to_frame().loc["monotone instrument"]
-    assert row.lower > row.upper
+    assert row.low > row.high
     assert "exceeds the upper bound for: monotone instrument, instrument." in str(found)
 
 

@@ -224,6 +224,8 @@ def mean_and_gradient_of_y(fit, transform: TargetTransform, x, w, target: str, s
 SELECTION = "selection"  # the target that is the probability of selection itself
 EFFECT, ELASTICITY = "effect", "elasticity"
 NUMBERS = ("value", "se", "p", "low", "high")  # of MeanEstimates
+# Ends of a probability that have a probit: rho = +-1 may leave none above them.
+LEAST_PROBABILITY, MOST_PROBABILITY = 1e-300, np.nextafter(1.0, 0.0)
 DF_STEP = 1e-5  # of central differences in log df
 
 
@@ -271,8 +273,8 @@ class LinearMeans:
             p = over.p_values(values, variance)
         on_probit_scale = self.is_probability and quantity.is_average
         if on_probit_scale:
-            values = ndtri(values)
-            variance = variance / density(values) ** 2
+            values = ndtri(np.clip(values, LEAST_PROBABILITY, MOST_PROBABILITY))
+            variance = (np.sqrt(variance) / density(values)) ** 2
         if over is None:
             half = critical_value(level, fit.freedom) * np.sqrt(variance)
             ends = np.column_stack([values - half, values + half])

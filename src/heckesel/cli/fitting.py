@@ -30,7 +30,7 @@ METHODS = {
 CLASSIFIERS = {each: ("HeckmanClassifier", each) for each in ("auto", "ml")}
 BASELINES = {"deep-ensemble": ("DeepEnsembleRegressor", None)}
 COMPARED = ("auto", "two-step", "ml")
-MOST_DIAGNOSED = 10_000  # rows of a verdict without a model; its columns are judged on all rows
+MOST_DIAGNOSED = 10_000  # rows of a verdict without a model; its columns are read on all rows
 NETWORK_OPTIONS = ("epochs", "n_members", "device")
 OPTIONS = {"n_members": "members", "target_transform": "transform", "random_state": "seed"}
 CAVEAT = (
@@ -186,7 +186,7 @@ def diagnose(as_json, **given):
             report = hk.column_report(data.X, data.codes, **columns)
         n, data = len(data.X), data.sample(MOST_DIAGNOSED)
         columns = {"instruments": data.instruments or None, **data.sides}
-        with stage("judging the instruments"):
+        with stage("checking the instruments"):
             verdict = verdict_of(data, options["target_transform"])
         if data.instruments:
             with stage("testing the instruments"):

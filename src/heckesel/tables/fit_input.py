@@ -317,8 +317,9 @@ def learn_classes(values, selected, name: str) -> np.ndarray:
     classes = np.unique(present)
     if len(classes) == 1:
         raise DataError(
-            f"the outcome {name!r} has one class only, {classes[0]!r}, among the {len(labels)} "
-            "observed rows, so there is nothing to distinguish; two classes are needed"
+            f"the outcome {name!r} has one class only, {classes.tolist()[0]!r}, among the "
+            f"{len(labels)} observed rows, so there is nothing to distinguish; "
+            "two classes are needed"
         )
     if len(classes) > 2:
         raise DataError(

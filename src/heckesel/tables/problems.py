@@ -215,9 +215,12 @@ def check_usable(columns: Columns) -> None:
     instruments = [step for step in columns.steps if step.instrument]
     if columns.instruments and not instruments:
         reasons = [str(each) for each in columns.entries if each.name in columns.instruments]
+        way = "name another instrument, or none"
+        if any("linear combination" in each or "since it equals" in each for each in reasons):
+            way = "exclude the columns that determine it, name them as instruments, too, or " + way
         raise DataError(
             f"no instrument can be used ({'; '.join(reasons)}), and without one the correction "
-            "rests on the functional form; name another instrument, or none"
+            f"rests on the functional form; {way}"
         )
     if len(instruments) == len(columns.steps):
         raise DataError(
@@ -447,7 +450,8 @@ def _pooling(rare: list[str], counts: pd.DataFrame, labels: pd.Series) -> list[s
     actions = []
     names = [each for each in rare if each != ABSENT]
     if names:
-        shown = ", ".join(map(str, names[:3])) + (", ..." if len(names) > 3 else "")
+        quote = repr if any("," in str(each) for each in names[:3]) else str
+        shown = ", ".join(map(quote, names[:3])) + (", ..." if len(names) > 3 else "")
         pooled = counts.loc[names]
         levels = f"level{'s' * (len(names) > 1)}"
         what = f"rare {levels}"

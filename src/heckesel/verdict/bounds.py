@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from numbers import Real
 
@@ -19,7 +19,7 @@ from scipy.special import ndtr, ndtri, stdtrit
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from heckesel.classical.covariance import cluster_freedom, critical_value
+from heckesel.classical.covariance import cluster_freedom, critical_value, meat
 from heckesel.classical.results import HeckmanFit
 from heckesel.classical.summary import ERRORS, NAMES
 from heckesel.data import (
@@ -40,6 +40,7 @@ from heckesel.tables.frames import as_pandas, check_same_order
 
 WIDTH = 78
 INTERVAL_NAMES = {"imbens-manski": "Imbens-Manski", "stoye": "Stoye"}
+ROUNDING = 1e-12  # sums of shares err by less
 
 
 @dataclass(frozen=True)
@@ -121,9 +122,7 @@ class Bounds:
             The columns are ``assumes``, ``target``, ``low``, ``high``, ``interval_low``
             and ``interval_high``.
         """
-        import pandas as pd
-
-        return pd.DataFrame([vars(row) for row in self.rows]).set_index("name")
+        return pd.DataFrame([asdict(row) for row in self.rows]).set_index("name")
 
     def __str__(self) -> str:
         width = max(len(row.name) for row in self.rows)
@@ -150,6 +149,64 @@ class Bounds:
         return printable("\n".join(lines))
 
     __repr__ = __str__
+
+
+@dataclass(frozen=True)
+class Maxima:
+    """A weighted sum of maxima over estimates, of which several may be the largest.
+
+    contributions : (n, j) of the estimates
+    largest : (j,) positions of the maxima
+    candidates : (j, j) bool, row by row the estimates that may be the maximum
+    share : (j,) weights of the maxima
+    """
+
+    contributions: np.ndarray
+    largest: np.ndarray
+    candidates: np.ndarray
+    share: np.ndarray
+
+    @property
+    def linear(self) -> np.ndarray:
+        """(n,) contributions to the sum if the largest estimates remain so."""
+        return self.contributions @ np.bincount(self.largest, self.share, len(self.share))
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number that is computed from a sample, such as a lower end.
+
+    linear : (n,) contributions of the units to its error, those to `maxima` excluded; sums,
+        products and quotients of estimates follow the rules of derivatives
+    maxima : terms of the sum that are maxima
+    unlimited : whether no finite confidence limit exists
+    """
+
+    value: float
+    linear: np.ndarray
+    maxima: tuple[Maxima, ...] = ()
+    unlimited: bool = False
+
+    def __add__(self, other: Estimate) -> Estimate:
+        return Estimate(
+            self.value + other.value,
+            self.linear + other.linear,
+            self.maxima + other.maxima,
+            self.unlimited or other.unlimited,
+        )
+
+    def __mul__(self, other: Estimate) -> Estimate:
+        linear = self.value * other.linear + other.value * self.linear
+        return Estimate(self.value * other.value, linear)
+
+    def __truediv__(self, other: Estimate) -> Estimate:
+        value = self.value / other.value
+        return Estimate(value, (self.linear - value * other.linear) / other.value)
+
+    @property
+    def regular(self) -> bool:
+        """Whether every maximum has one candidate only, so that the sum is linear."""
+        return all((part.candidates.sum(axis=1) == 1).all() for part in self.maxima)
 
 
 @dataclass(frozen=True)
@@ -182,15 +239,6 @@ class BoundedSample:
     quantile: float | None = None
     mirrored: bool = False
 
-    @property
-    def n(self) -> int:
-        return len(self.y)
-
-    @property
-    def freedom(self) -> float:
-        """Degrees of freedom of intervals: G - 1 for G clusters, infinite without."""
-        return cluster_freedom(self.clusters, self.weight)
-
     def mirror(self) -> BoundedSample:
         """The same units with outcome -y, whose lower bound is minus the upper bound of y."""
         return replace(
@@ -202,14 +250,21 @@ class BoundedSample:
             mirrored=not self.mirrored,
         )
 
-    def total(self, rows) -> float:
-        """Sum of the weights of some rows."""
-        return float(self.weight @ rows)
+    @property
+    def arms(self) -> list[np.ndarray]:
+        if self.treated is None:
+            return [np.ones(len(self.y), dtype=bool)]
+        return [self.treated, ~self.treated]
+
+    @property
+    def freedom(self) -> float:
+        """Degrees of freedom of intervals: G - 1 for G clusters, infinite without."""
+        return cluster_freedom(self.clusters, self.weight)
 
     def units(self, rows) -> float:
         """Number of units among some rows."""
         counted = self.weight_kind == "frequency"
-        return self.total(rows) if counted else float(np.count_nonzero(rows))
+        return float(self.weight @ rows if counted else np.count_nonzero(rows))
 
     def residual_factor(self, rows) -> float:
         """sqrt(n / (n - 1)) for n units: what makes a variance around their mean unbiased.
@@ -219,138 +274,63 @@ class BoundedSample:
         units = self.units(rows)
         return float(np.sqrt(units / (units - 1))) if units > 1 and self.clusters is None else 1.0
 
+    def mean(self, values, rows, factor: float = 1.0) -> Estimate:
+        """The mean of some rows, 0 if there is none; `factor` multiplies their contributions."""
+        weight = self.weight * rows
+        total = weight.sum()
+        if not total:
+            return Estimate(0.0, np.zeros(len(rows)))
+        values = np.where(rows, values, 0.0)
+        value = float(weight @ values / total)
+        return Estimate(value, factor * weight * (values - value) / total)
+
     def covariance(self, contributions) -> np.ndarray:
-        """(k, k) covariance of k estimates.
-
-        contributions : (n, k) so that an estimate differs from its limit by about the sum of a
-        column. Each is proportional to the weight of its unit. A frequency weight of two stands for
-        two units, which contribute half each.
-        """
-        if self.clusters is not None:
-            sums = np.stack([np.bincount(self.clusters, each) for each in contributions.T], axis=1)
-            return sums.T @ sums * (1 + 1 / self.freedom)
-        if self.weight_kind == "frequency":
-            return contributions.T @ (contributions / self.weight[:, None])
-        return contributions.T @ contributions
-
-
-ROUNDING = 1e-12  # cumulative shares err by less
-
-
-@dataclass(frozen=True)
-class Maxima:
-    """A weighted sum of maxima over estimates, of which several may be the largest.
-
-    contributions : (n, j) of the estimates
-    largest : (j,) positions of the maxima
-    candidates : (j, j) bool, row by row the estimates that may be the maximum
-    share : (j,) weights of the maxima
-    """
-
-    contributions: np.ndarray
-    largest: np.ndarray
-    candidates: np.ndarray
-    share: np.ndarray
-
-    @property
-    def regular(self) -> bool:
-        """Whether every maximum has one candidate only, so that the sum is linear."""
-        return bool((self.candidates.sum(axis=1) == 1).all())
-
-    @property
-    def linear(self) -> np.ndarray:
-        """(n,) contributions to the sum if the largest estimates remain so."""
-        return self.contributions @ np.bincount(self.largest, self.share, len(self.share))
-
-    def derivative(self, error: np.ndarray) -> np.ndarray:
-        """(b,) the change of the sum for each of b errors (b, j) of the estimates."""
-        largest = np.where(self.candidates, error[:, None, :], -np.inf).max(axis=2)
-        return largest @ self.share
-
-
-@dataclass(frozen=True)
-class End:
-    """A lower end.
-
-    linear : (n,) contributions to the part that is not in `maxima`
-    maxima : the other terms of its sum
-    unlimited : whether no finite confidence limit exists
-    """
-
-    value: float
-    linear: np.ndarray
-    maxima: tuple[Maxima, ...] = ()
-    unlimited: bool = False
-
-    def __add__(self, other: End) -> End:
-        return End(
-            self.value + other.value,
-            self.linear + other.linear,
-            self.maxima + other.maxima,
-            self.unlimited or other.unlimited,
+        """(k, k) covariance of k estimates, from their (n, k) contributions."""
+        return meat(
+            contributions / self.weight[:, None],
+            self.weight,
+            weight_kind=self.weight_kind,
+            clusters=self.clusters,
+            corrected=self.clusters is not None,
         )
 
 
-@dataclass(frozen=True)
-class Ends:
-    """The lower end of a quantity and that of its negative."""
+def target_end(sample: BoundedSample, values, share, mean_of: Callable) -> Estimate:
+    """The mean, or the quantile, of (n,) values with weights `share`, which add up to one.
 
-    lower: End
-    mirrored: End
-
-    @property
-    def width(self) -> float:
-        return -self.mirrored.value - self.lower.value
-
-    def minus(self, other: Ends) -> Ends:
-        """Bounds of the difference of two quantities."""
-        return Ends(self.lower + other.mirrored, self.mirrored + other.lower)
-
-
-def both_ends(lower_end: Callable[..., End], sample: BoundedSample, *rest) -> Ends:
-    """Both ends, from a function that estimates the lower one."""
-    return Ends(lower_end(sample, *rest), lower_end(sample.mirror(), *rest))
-
-
-def target_end(sample: BoundedSample, values, share, contributions_of: Callable) -> End:
-    """The mean or the quantile of (n,) values with weights `share`, which add up to one.
-
-    contributions_of : from (n,) values to their (n,) contributions to the mean ``share @ values``
+    mean_of : from (n,) values to their mean, an `Estimate`
 
     An infinite value that has a weight makes the mean infinite. The standard error of a quantile is
     Woodruff's: the quantiles at both ends of an interval of the distribution function at the
     estimate, divided by the width of that interval in standard errors.
     """
-    zeros = np.zeros(sample.n)
-    if sample.quantile is None:
+    p, zeros = sample.quantile, np.zeros(len(values))
+    if p is None:
         if not np.isfinite(values[share > 0]).all():
-            return End(-np.inf, zeros, unlimited=True)
-        values = np.where(share > 0, values, 0.0)
-        return End(float(share @ values), contributions_of(values))
+            return Estimate(-np.inf, zeros, unlimited=True)
+        return mean_of(np.where(share > 0, values, 0.0))
     order = np.argsort(values, kind="stable")
     order = order[share[order] > 0]
-    ends = values[order], np.cumsum(share[order])
-    estimate = _quantile(*ends, sample.quantile, sample.mirrored)
-    contributions = contributions_of((values <= estimate).astype(float))
-    error = np.sqrt(sample.covariance(contributions[:, None])[0, 0])
-    half = critical_value(0.95) * error
-    around = sample.quantile - half, sample.quantile + half
-    low, high = (_quantile(*ends, p, sample.mirrored) for p in around)
+    cumulated = np.cumsum(share[order])
+
+    def quantile(p: float) -> float:
+        # With a share of at least p at or below it. That of -y has a share of more than p, so that
+        # quantiles of -y are those of y.
+        at = np.searchsorted(cumulated, p + ROUNDING if sample.mirrored else p - ROUNDING)
+        return float(values[order[min(at, len(order) - 1)]])
+
+    estimate = quantile(p)
+    distribution = mean_of((values <= estimate).astype(float)).linear
+    half = critical_value(0.95) * np.sqrt(sample.covariance(distribution[:, None])[0, 0])
+    low, high = quantile(p - half), quantile(p + half)
     if half == 0:
-        return End(estimate, zeros, unlimited=not np.isfinite(estimate))
+        return Estimate(estimate, zeros, unlimited=not np.isfinite(estimate))
     if not np.isfinite([low, high]).all():
-        return End(estimate, zeros, unlimited=True)
-    return End(estimate, contributions * (low - high) / (2 * half))
+        return Estimate(estimate, zeros, unlimited=True)
+    return Estimate(estimate, distribution * (low - high) / (2 * half))
 
 
-def _quantile(values, cumulated, p: float, right: bool) -> float:
-    """The smallest of the sorted values with a share of at least p at or below it; with `right`,
-    of more than p, so that quantiles of -y are those of y."""
-    at = np.searchsorted(cumulated, p + ROUNDING if right else p - ROUNDING, side="left")
-    return float(values[min(at, len(values) - 1)])
-
-
-def follow_up_end(sample: BoundedSample, rows) -> End:
+def follow_up_end(sample: BoundedSample, rows) -> Estimate:
     r"""Lower end of the mean, or of the quantile, of some rows.
 
     .. math:: \bar s\,\bar y_1 + (1 - \bar s)\,
@@ -360,9 +340,8 @@ def follow_up_end(sample: BoundedSample, rows) -> End:
     a share r of it answers, with mean y2 (Coppock, Gerber, Green and Kern, 2017). The worst case is
     assumed for the share 1 - r of the sample only, which represents all that did not answer.
     """
-    assert sample.followed is not None
     missing = rows & ~sample.answered
-    if sample.total(missing) and not sample.total(missing & sample.followed):
+    if missing.any() and not (missing & sample.followed).any():
         raise DataError(
             "follow_up is 1 for no unit without an outcome"
             + (" in one treatment arm" if sample.treated is not None else "")
@@ -371,36 +350,29 @@ def follow_up_end(sample: BoundedSample, rows) -> End:
     return double_sample_end(sample, rows, sample.answered, sample.followed)
 
 
-def double_sample_end(sample: BoundedSample, rows, answered, drawn) -> End:
-    """The same, with the worst case as the special case in which all others are drawn.
+def double_sample_end(sample: BoundedSample, rows, answered, drawn=True, hidden=False) -> Estimate:
+    """The same for any first sample.
 
     Variances within those who answered, and within those reached, have n - 1 in the denominator.
     """
     first, second = rows & answered, rows & drawn & ~answered
-    missing = rows & ~answered
-    reached = second & ~np.isnan(sample.y)
+    reached = second & ~np.isnan(sample.y) & ~np.array(hidden)
+    factor = [sample.residual_factor(group) for group in (first, reached)]
+
+    def mean_of(v):
+        of_reached = sample.mean(reached, second) * sample.mean(v, reached, factor[1])
+        of_others = sample.mean(np.where(reached, 0.0, v), second)
+        of_first = sample.mean(answered, rows) * sample.mean(v, first, factor[0])
+        return of_first + sample.mean(~answered, rows) * (of_reached + of_others)
+
+    drawn_total = sample.weight @ second
+    each = sample.weight @ (rows & ~answered) / drawn_total if drawn_total else 0.0
+    share = sample.weight * (first + each * second) / (sample.weight @ rows)
     values = np.where(first | reached, sample.y, sample.low)
-    total, drawn_total = sample.total(rows), sample.total(second)
-    inverse = sample.total(missing) / drawn_total if drawn_total else 0.0
-    share = sample.weight * (first + inverse * second) / total
-
-    def contributions_of(v):
-        mean = share @ v
-        of_second = sample.weight @ (second * v) / drawn_total if drawn_total else 0.0
-        unbiased = v.copy()
-        for group in (first, reached):
-            if size := sample.total(group):
-                centre = sample.weight @ (group * v) / size
-                factor = sample.residual_factor(group)
-                unbiased = np.where(group, centre + factor * (v - centre), unbiased)
-        influence = first * (unbiased - mean) + missing * (of_second - mean)
-        influence = influence + inverse * second * (unbiased - of_second)
-        return sample.weight * influence / total
-
-    return target_end(sample, values, share, contributions_of)
+    return target_end(sample, values, share, mean_of)
 
 
-def worst_case_end(sample: BoundedSample, rows) -> End:
+def worst_case_end(sample: BoundedSample, rows) -> Estimate:
     r"""Lower end of the mean, or of the quantile, of some rows.
 
     .. math:: \frac{1}{n}\Bigl(\sum_{s=1} y_i + n_0\,\text{low}\Bigr)
@@ -408,28 +380,23 @@ def worst_case_end(sample: BoundedSample, rows) -> End:
     Every missing outcome is replaced by low, and for the upper end by high (Manski, 1990; Horowitz
     and Manski, 2000).
     """
-    return _filled_end(sample, rows, sample.answered)
+    return double_sample_end(sample, rows, sample.answered, hidden=True)
 
 
-def potential_outcome_end(sample: BoundedSample, arm) -> End:
+def potential_outcome_end(sample: BoundedSample, arm) -> Estimate:
     """Lower end for the outcome that all units would have in one arm of the treatment.
 
     Unless the treatment is random, that of units in the other arm is also missing.
     """
-    return _filled_end(sample, np.ones(sample.n, dtype=bool), sample.answered & arm)
+    return double_sample_end(sample, np.ones_like(arm), sample.answered & arm, hidden=True)
 
 
-def _filled_end(sample: BoundedSample, rows, answered) -> End:
-    hidden = np.where(answered, sample.y, np.nan)
-    return double_sample_end(replace(sample, y=hidden), rows, answered, ~answered)
-
-
-def missing_at_random_end(sample: BoundedSample, rows) -> End:
+def missing_at_random_end(sample: BoundedSample, rows) -> Estimate:
     """The mean, or the quantile, of some rows if each stratum's outcomes are missing at random.
 
     Those who answered are weighted to the shares of the strata among all units.
     """
-    strata = np.zeros(sample.n, dtype=int) if sample.strata is None else sample.strata
+    strata = np.zeros(len(rows), dtype=int) if sample.strata is None else sample.strata
     count, first = strata.max() + 1, rows & sample.answered
     size = np.bincount(strata, sample.weight * rows, count)
     answered = np.bincount(strata, sample.weight * first, count)
@@ -441,134 +408,125 @@ def missing_at_random_end(sample: BoundedSample, rows) -> End:
             + (" in one treatment arm" if sample.treated is not None else "")
             + "; merge levels or give fewer columns as covariates="
         )
-    total = size.sum()
-    inverse = np.divide(size, answered, out=np.zeros(count), where=answered > 0)[strata]
-    share = sample.weight * first * inverse / total
-    factor = sample.residual_factor(first)
+    answered = np.where(answered > 0, answered, 1.0)  # strata without any of the rows
+    inverse, unit = first * (size / answered)[strata], sample.weight / size.sum()
+    factor, y = sample.residual_factor(first), np.where(first, sample.y, 0.0)
 
-    def contributions_of(v):
-        sums = np.bincount(strata, sample.weight * first * v, count)
-        centre = np.divide(sums, answered, out=np.zeros(count), where=answered > 0)[strata]
-        influence = rows * (centre - share @ v) + first * inverse * factor * (v - centre)
-        return sample.weight * influence / total
+    def mean_of(v):
+        centre = (np.bincount(strata, sample.weight * first * v, count) / answered)[strata]
+        mean = float(unit @ (rows * centre))
+        influence = rows * (centre - mean) + inverse * factor * (v - centre)
+        return Estimate(mean, unit * influence)
 
-    values = np.where(first, sample.y, 0.0)
-    return target_end(sample, values, share, contributions_of)
+    return target_end(sample, y, unit * inverse, mean_of)
 
 
 MOST = 50  # values of the instrument; maxima over more err too far inwards to be of use
 FEWEST = 10  # rows with a value of the instrument; intervals treat means of them as normal
 
 
-def monotone_end(sample: BoundedSample, rows) -> End:
-    r"""Lower end of the mean if it does not decrease with the instrument v.
+def instrument_end(sample: BoundedSample, rows, monotone: bool) -> Estimate:
+    r"""Lower end of the mean if it does not depend on the instrument v, or only increases with it.
 
-    .. math:: \sum_u \Pr(v = u)\,\max_{t \le u}\bigl(\mathrm{E}[y s \mid v = t]
+    .. math:: \sum_u \Pr(v = u)\,\max_{t}\bigl(\mathrm{E}[y s \mid v = t]
               + \text{low}\,\Pr(s = 0 \mid v = t)\bigr)
 
-    This is the monotone instrumental variable of Manski and Pepper (2000).
+    The maximum is over all values of the instrument (Manski, 1990), or over those up to u (Manski
+    and Pepper, 2000). Several means may be the largest: those less than sqrt(log n) standard errors
+    of the difference below it. That distance grows with n, but more slowly than the differences
+    that are not zero do.
     """
-    assert sample.instrument is not None
-    count = sample.instrument.max() + 1
-    order = np.tril(np.ones((count, count), dtype=bool))
-    return _largest_end(sample, rows, order.T if sample.mirrored else order)
-
-
-def independent_end(sample: BoundedSample, rows) -> End:
-    """Lower end if the mean does not depend on the instrument: the maximum is over all its values
-    (Manski, 1990)."""
-    assert sample.instrument is not None
-    count = sample.instrument.max() + 1
-    return _largest_end(sample, rows, np.ones((count, count), dtype=bool))
-
-
-def check_instrument_values(sample: BoundedSample, rows) -> None:
-    """Refuse values of the instrument that few rows have."""
-    assert sample.instrument is not None
-    units = np.bincount(sample.instrument, rows, sample.instrument.max() + 1)
-    if len(units) < 2:
+    codes = sample.instrument
+    assert codes is not None
+    units = np.bincount(codes, rows)
+    count = len(units)
+    if count < 2:
         raise DataError("the instrument has the same value in every row")
-    if len(units) > MOST or units.min() < FEWEST:
+    if count > MOST or units.min() < FEWEST:
         raise DataError(
-            f"the instrument has {len(units)} values, one of them in {units.min():.0f} rows"
+            f"the instrument has {count} values, one of them in {units.min():.0f} rows"
             + (" of a treatment arm" if sample.treated is not None else "")
             + f", but at most {MOST} values with {FEWEST} rows each can be used; group them, for "
             "example with pandas.qcut(instrument, 5, labels=False)"
         )
-
-
-def _largest_end(sample: BoundedSample, rows, allowed) -> End:
-    """allowed : (j, j) bool, row by row the values of the instrument with means that bound that of
-    one value from below"""
-    weight, codes = sample.weight * rows, sample.instrument
-    assert codes is not None
-    count = len(allowed)
     if not np.isfinite(sample.low) and not sample.answered[rows].all():
-        return End(-np.inf, np.zeros(sample.n), unlimited=True)
+        return Estimate(-np.inf, np.zeros(len(rows)), unlimited=True)
     y = np.where(sample.answered, sample.y, sample.low)
-    size = np.bincount(codes, weight, count)
-    mean = np.bincount(codes, weight * y, count) / size
-    contributions = np.zeros((sample.n, count))
-    contributions[np.arange(sample.n), codes] = weight * (y - mean[codes]) / size[codes]
-
-    share = size / size.sum()
+    means = [sample.mean(y, rows & (codes == code)) for code in range(count)]
+    mean = np.array([each.value for each in means])
+    contributions = np.column_stack([each.linear for each in means])
+    allowed = np.ones((count, count), dtype=bool)
+    if monotone:
+        allowed = np.triu(allowed) if sample.mirrored else np.tril(allowed)
     first = np.where(allowed, mean, -np.inf).argmax(axis=1)
-    largest = mean[first]
-    value = float(share @ largest)
-    maxima = Maxima(
-        contributions,
-        first,
-        allowed & _may_be_largest(sample, contributions, mean, first),
-        share,
-    )
-    return End(value, weight * (largest[codes] - value) / size.sum(), (maxima,))
 
-
-def _may_be_largest(sample: BoundedSample, contributions, mean, first) -> np.ndarray:
-    """(j, j) bool: the means that are not clearly below the largest one of their row.
-
-    The distance, sqrt(log n) standard errors of the difference, grows with n, but more slowly than
-    the differences that are not zero do.
-    """
     covariance = sample.covariance(contributions)
     variance = np.diag(covariance)
     of_difference = variance + variance[first, None] - 2 * covariance[first]
-    units = sample.units(np.ones(sample.n, dtype=bool))
-    distance = np.sqrt(np.log(units) * np.maximum(of_difference, 0.0))
-    return mean >= mean[first, None] - distance
+    everyone = sample.units(np.ones(len(rows), dtype=bool))
+    distance = np.sqrt(np.log(everyone) * np.maximum(of_difference, 0.0))
+    candidates = allowed & (mean >= mean[first, None] - distance)
+
+    share = np.bincount(codes, sample.weight * rows) / (sample.weight @ rows)
+    maxima = Maxima(contributions, first, candidates, share)
+    return replace(sample.mean(mean[first][codes], rows), maxima=(maxima,))
 
 
-def trimming_end(sample: BoundedSample, strata) -> End:
-    """Lower end of the effect on units that are selected with and without the treatment.
+def trimming_end(sample: BoundedSample, strata) -> Estimate:
+    r"""Lower end of the effect on units that are selected with and without the treatment.
 
     strata : (n,) codes within which the arms are compared; zeros for all units together
 
     The arm in which selection is more frequent also contains others. They are at worst those with
-    the largest outcomes, so that a share of these is trimmed (Lee, 2009).
+    the largest outcomes, so that a share of these is trimmed (Lee, 2009): a share of the arm equal
+    to the rate of selection p of the other arm is kept. If q is the largest outcome kept, the mean
+    of those kept is
+
+    .. math:: m = q - \mathrm{E}[(q - y)^+ s]/p
+
+    whose derivative in q is zero, so that what q contributes to the error vanishes. Strata are
+    weighted by their share among the selected units of the other arm, which are all selected with
+    and without the treatment.
     """
-    treated = sample.treated
-    assert treated is not None
-    rate = [sample.total(arm & sample.answered) / sample.total(arm) for arm in (treated, ~treated)]
-    if rate[0] >= rate[1]:
-        return _trimmed_end(sample, sample.y, treated, strata)
-    return _trimmed_end(sample, -sample.y, ~treated, strata)
+    s, (trimmed, other) = sample.answered, sample.arms
+    y = np.where(s, sample.y, 0.0)
+    rate = [sample.mean(s, arm).value for arm in (trimmed, other)]
+    if rate[0] < rate[1]:
+        trimmed, other, y = other, trimmed, -y
+    selected = other & s
+    effect = sample.mean(-y, selected, sample.residual_factor(selected))
+    for code in range(strata.max() + 1):
+        here = strata == code
+        arm, of_other = trimmed & s & here, sample.mean(s, other & here)
+        kept = of_other.value * (sample.weight @ (trimmed & here))
+        order = np.flatnonzero(arm)[np.argsort(y[arm], kind="stable")]
+        below = np.cumsum(sample.weight[order])
+        if kept >= below[-1] * (1 - ROUNDING):
+            mean = sample.mean(y, arm)
+        else:
+            q = y[order[np.searchsorted(below, kept * (1 - ROUNDING))]]
+            shortfall = np.where(arm, np.maximum(q - y, 0.0), 0.0)
+            mean = sample.mean(-shortfall, trimmed & here) / of_other
+            mean = replace(mean, value=float(q + mean.value))
+        effect += sample.mean(here, selected) * mean
+    return effect
 
 
 def check_strata(sample: BoundedSample, strata) -> None:
     """Refuse strata without an outcome in one arm, and warn of those that are not trimmed."""
-    treated, count = sample.treated, strata.max() + 1
-    assert treated is not None
-    arms = [treated, ~treated]
-    size = [np.bincount(strata, sample.weight * arm, count) for arm in arms]
-    answered = [np.bincount(strata, sample.weight * (arm & sample.answered), count) for arm in arms]
-    empty = np.count_nonzero(np.minimum(*answered) == 0)
+    count = strata.max() + 1
+    size, answered = (
+        np.array([np.bincount(strata, sample.weight * (arm & rows), count) for arm in sample.arms])
+        for rows in (True, sample.answered)
+    )
+    empty = np.count_nonzero(answered.min(axis=0) == 0)
     if empty:
         raise DataError(
             f"{empty} of {count} combinations of the covariates have no observed outcome in one "
             "treatment arm; merge levels or give fewer columns as covariates="
         )
-    difference = answered[0] / size[0] - answered[1] / size[1]
-    overall = np.sign(answered[0].sum() / size[0].sum() - answered[1].sum() / size[1].sum())
+    difference = np.subtract(*(answered / size))
+    overall = np.sign(np.subtract(*(answered.sum(axis=1) / size.sum(axis=1))))
     reverse = np.count_nonzero(np.sign(difference) == -overall)
     if overall and reverse:
         warn_user(
@@ -577,68 +535,6 @@ def check_strata(sample: BoundedSample, strata) -> None:
         )
 
 
-def _trimmed_end(sample: BoundedSample, y, trimmed, strata) -> End:
-    r"""Mean of the smallest outcomes of the arm `trimmed` minus the mean of the other arm.
-
-    In each stratum a share of the arm equal to the rate of selection p of the other arm is kept. If
-    q is the largest outcome kept, its mean is
-
-    .. math:: m = q - \mathrm{E}[(q - y)^+ s]/p
-
-    whose derivative in q is zero, so that what q contributes to the error vanishes. Strata are
-    weighted by their share among the selected units of the other arm, which are all selected with
-    and without the treatment.
-    """
-    weight, s, count = sample.weight, sample.answered, strata.max() + 1
-    arm, other = trimmed & s, ~trimmed & s
-    y = np.where(s, y, 0.0)
-    size, of_arm, others, of_other = (
-        np.bincount(strata, weight * rows, count) for rows in (trimmed, arm, ~trimmed, other)
-    )
-    rate = of_other / others
-    kept = np.minimum(rate * size, of_arm)
-    whole = kept >= of_arm * (1 - ROUNDING)
-    q = _largest_kept(y, weight, strata, arm, kept)[strata]
-    shortfall = np.where(arm, np.maximum(q - y, 0.0), 0.0)
-    lacking = np.bincount(strata, weight * shortfall, count)
-    sums = np.bincount(strata, weight * arm * y, count)
-    largest = np.zeros(count)
-    largest[strata] = q
-    mean = np.where(whole, sums / of_arm, largest - lacking / kept)
-
-    selected = of_other.sum()
-    of_strata = of_other / selected
-    factor = np.where(other, sample.residual_factor(other), 1.0)
-    mean_other = weight @ (other * y) / selected
-    overall = of_strata @ mean
-    in_arm = np.where(
-        whole[strata],
-        arm * (y - mean[strata]) / of_arm[strata],
-        trimmed * ((lacking / size)[strata] - shortfall) / kept[strata],
-    )
-    in_other = np.where(
-        whole[strata],
-        0.0,
-        ~trimmed * (lacking / size / rate**2 / others)[strata] * (s - rate[strata]),
-    )
-    contributions = of_strata[strata] * (in_arm + in_other)
-    contributions += other * (mean[strata] - overall - factor * (y - mean_other)) / selected
-    return End(float(overall - mean_other), weight * contributions)
-
-
-def _largest_kept(y, weight, strata, arm, kept) -> np.ndarray:
-    """(c,) the outcome at which the weights of the smallest ones reach `kept` in each stratum."""
-    order = np.lexsort((y, strata))
-    order = order[arm[order]]
-    codes, of_rows = strata[order], weight[order]
-    start = np.searchsorted(codes, np.arange(len(kept)))
-    before = np.concatenate([[0.0], np.cumsum(of_rows)])
-    within = before[1:] - before[start][codes]
-    below = within < (kept * (1 - ROUNDING))[codes]
-    return y[order[start + np.bincount(codes, below, len(kept)).astype(int)]]
-
-
-INTERVALS = ("imbens-manski", "stoye")
 DRAWS = 5000  # of the errors of maxima; a 95 % quantile then has a relative error of about 2 %
 FARTHEST = 8.0  # standard errors; beyond, a tail of the normal is below 1e-15
 PRECISION = 1e-4  # of a critical value near the minimum of the length, which then errs by 1e-8
@@ -646,20 +542,21 @@ SMALLEST_STEP = 1e-9  # above the critical value at which that of the other end 
 NEARLY_ONE = 1 - 1e-9  # correlations beyond are rounding
 
 
-def interval_of(sample: BoundedSample, ends: Ends, level: float, kind: str) -> tuple[float, float]:
-    """The confidence interval of the bounded quantity.
+def interval_of(
+    sample: BoundedSample, sides: tuple[Estimate, Estimate], level: float, kind: str
+) -> tuple[float, float]:
+    """The confidence interval of the quantity with these ends: the lower one, and that of -y.
 
     At width 0, and if the width is many standard errors, both kinds are the same. Maxima with a
     single candidate are linear and treated as such. If several estimates may be the largest, the
     quantile of the simulated error replaces the critical value times the standard error (Fang and
     Santos, 2019), at the level of the Imbens-Manski interval.
     """
-    sides = ends.lower, ends.mirrored
-    linear = np.column_stack([linearised(end) for end in sides])
-    covariance = sample.covariance(linear)
+    linear = [end.linear + sum(part.linear for part in end.maxima) for end in sides]
+    covariance = sample.covariance(np.column_stack(linear))
     se = np.sqrt(np.diag(covariance))
-    regular = all(part.regular for end in sides for part in end.maxima)
-    width = max(ends.width, 0.0)
+    regular = all(end.regular for end in sides)
+    width = max(-sides[1].value - sides[0].value, 0.0)
     if kind == "stoye" and regular and se.min() > 0 and 0 < width < FARTHEST * se.max():
         rho = -covariance[0, 1] / (se[0] * se[1])
         critical = stoye_values(width, se[0], se[1], rho, level)
@@ -667,13 +564,10 @@ def interval_of(sample: BoundedSample, ends: Ends, level: float, kind: str) -> t
         critical = (imbens_manski_value(width, float(se.max()), level),) * 2
     limits = []
     for end, error, value in zip(sides, se, critical, strict=True):
-        if end.unlimited:
-            limits.append(-np.inf)
-        elif all(part.regular for part in end.maxima):
-            limits.append(end.value - _student(value, sample.freedom) * error)
-        else:
-            ratio = _student(value, sample.freedom) / value
-            limits.append(end.value - ratio * _simulated(sample, end, float(ndtr(value))))
+        p = float(ndtr(value))
+        student = value if np.isinf(sample.freedom) else float(stdtrit(sample.freedom, p))
+        distance = student * error if end.regular else student / value * _simulated(sample, end, p)
+        limits.append(-np.inf if end.unlimited else end.value - distance)
     return float(limits[0]), float(0.0 - limits[1])
 
 
@@ -731,158 +625,20 @@ def stoye_values(
     return float(best), smallest(best)
 
 
-def linearised(end: End) -> np.ndarray:
-    """(n,) contributions to an end if the largest estimates in its maxima remain the largest."""
-    return end.linear + sum(part.linear for part in end.maxima)
-
-
-def _simulated(sample: BoundedSample, end: End, p: float) -> float:
+def _simulated(sample: BoundedSample, end: Estimate, p: float) -> float:
     """The p-quantile of the error of a sum of maxima, simulated with normal errors of its terms."""
-    columns = np.column_stack([end.linear, *(part.contributions for part in end.maxima)])
-    values, vectors = np.linalg.eigh(sample.covariance(columns))
+    columns = [end.linear[:, None], *(part.contributions for part in end.maxima)]
+    values, vectors = np.linalg.eigh(sample.covariance(np.hstack(columns)))
     # the symmetric root, because eigenvectors of equal eigenvalues depend on rounding
     root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
     errors = np.random.default_rng(0).standard_normal((DRAWS, len(values))) @ root
-    ends = np.cumsum([1, *(part.contributions.shape[1] for part in end.maxima)])
-    total = errors[:, 0]
-    for part, start, stop in zip(end.maxima, ends[:-1], ends[1:], strict=True):
-        total = total + part.derivative(errors[:, start:stop])
+    ends = np.cumsum([each.shape[1] for each in columns])
+    total, *of_maxima = np.split(errors, ends[:-1], axis=1)
+    total = total[:, 0]
+    for part, error in zip(end.maxima, of_maxima, strict=True):
+        largest = np.where(part.candidates, error[:, None, :], -np.inf).max(axis=2)
+        total = total + largest @ part.share
     return float(np.quantile(total, p))
-
-
-def _student(value: float, freedom: float) -> float:
-    """The quantile of t that has the probability of a normal critical value."""
-    return value if np.isinf(freedom) else float(stdtrit(freedom, ndtr(value)))
-
-
-@dataclass(frozen=True)
-class ColumnNames:
-    """Names of the columns in sentences about assumptions."""
-
-    outcome: str
-    treatment: str = "the treatment"
-    instrument: str = "the instrument"
-    covariates: tuple[str, ...] = ()
-
-
-def bounds_rows(
-    sample: BoundedSample, names: ColumnNames, level: float, kind: str
-) -> list[BoundsRow]:
-    """One row for each set of assumptions that the columns of the sample allow."""
-    random = "" if sample.treated is None else f"{names.treatment} is random; "
-    given = f" given {', '.join(names.covariates)}" if sample.strata is not None else ""
-
-    def row(name, assumes, ends, of="all units"):
-        limits = interval_of(sample, ends, level, kind)
-        values = ends.lower.value, 0.0 - ends.mirrored.value  # not -0.0
-        return BoundsRow(name, assumes, target(sample, of), *values, *limits)
-
-    def add(name, assumes, lower_end):
-        rows.append(row(name, random + assumes, _over_arms(sample, lower_end)))
-
-    in_range = f"outcomes lie between {sample.low:g} and {sample.high:g}"
-    rows: list[BoundsRow] = []
-    if sample.treated is None:
-        add("no assumption", in_range, worst_case_end)
-    else:
-        ends = _over_arms(sample, potential_outcome_end)
-        rows.append(row("no assumption", in_range, ends))
-        add("random treatment", in_range, worst_case_end)
-    if sample.instrument is not None:
-        for rows_of in _arms(sample):
-            check_instrument_values(sample, rows_of)
-        monotone = f"the mean outcome does not decrease with {names.instrument}"
-        add("monotone instrument", monotone, monotone_end)
-        independent = f"the mean outcome does not depend on {names.instrument}"
-        add("instrument", independent, independent_end)
-    if sample.followed is not None:
-        followed = "those followed up are a random sample of the units without an outcome"
-        add("random follow-up", followed, follow_up_end)
-    if sample.treated is not None and sample.quantile is None:
-        direction = f"{random}it changes selection in one direction"
-        for name, strata, more in _trimmings(sample):
-            check_strata(sample, strata)
-            ends = both_ends(trimming_end, sample, strata)
-            both = "units selected in both arms"
-            rows.append(row(name, direction + (given if more else ""), ends, both))
-    add("missing at random", f"outcomes are missing at random{given}", missing_at_random_end)
-    return rows
-
-
-def target(sample: BoundedSample, units: str) -> str:
-    """The bounded quantity, in words."""
-    of = "mean" if sample.quantile is None else f"{sample.quantile:g} quantile"
-    return f"{of} of {units}" if sample.treated is None else f"effect on the {of} of {units}"
-
-
-def _arms(sample: BoundedSample) -> list[np.ndarray]:
-    if sample.treated is None:
-        return [np.ones(sample.n, dtype=bool)]
-    return [sample.treated, ~sample.treated]
-
-
-def _over_arms(sample: BoundedSample, lower_end: Callable[..., End]) -> Ends:
-    """Both ends for all units, or for the difference between the arms."""
-    first, *other = (both_ends(lower_end, sample, rows) for rows in _arms(sample))
-    return first.minus(other[0]) if other else first
-
-
-def _trimmings(sample: BoundedSample):
-    """(name, strata, whether these are those of the covariates)"""
-    yield "trimming", np.zeros(sample.n, dtype=int), False
-    if sample.strata is not None:
-        yield "trimming with covariates", sample.strata, True
-
-
-def bounded_sample(
-    y, low, high, quantile: float | None, columns: dict, unobserved=None
-) -> tuple[BoundedSample, ColumnNames, np.ndarray]:
-    """The units of positive weight, what their columns are called, and (n,) which rows they are.
-
-    columns : the other arguments of `hk.bounds` with a value for each row, by name
-    """
-    check_same_order(y, of="y", **columns)
-    name = str(getattr(y, "name", None) or "y")
-    values = outcome_column(y, unobserved)
-    zeros = np.zeros((len(values), 1))
-    sides = {"selected": columns["selected"], "weight": columns["sample_weight"], "y_name": name}
-    data = selection_data(zeros, zeros, values, **sides)
-    _check_range(data.y[data.s], low, high)
-    kind = kind_of_weights(None, data.weight)
-    _, clusters = covariance_kind(None, columns["groups"], data.weight, kind, has_likelihood=False)
-    used = data.weight > 0
-    treated, followed = (_indicator(columns[of], of, data.n) for of in ("treatment", "follow_up"))
-    instrument, covariates = columns["instrument"], columns["covariates"]
-    covariate_names, strata = ((), None) if covariates is None else _strata(covariates, data.n)
-    if instrument is not None:
-        instrument = _column(instrument, "instrument", data.n)
-    sample = BoundedSample(
-        y=data.y[used],
-        answered=(data.s if followed is None else data.s & ~followed)[used],
-        low=float(low),
-        high=float(high),
-        weight=data.weight[used],
-        weight_kind=kind,
-        followed=None if followed is None else followed[used],
-        clusters=_codes(clusters, used),
-        treated=None if treated is None else treated[used],
-        instrument=_codes(instrument, used),
-        strata=_codes(strata, used),
-        quantile=None if quantile is None else float(quantile),
-    )
-    if sample.freedom == 0:
-        raise DataError("all rows of positive weight are in one group; two are needed")
-    if sample.treated is not None and len(np.unique(sample.treated)) < 2:
-        raise DataError(
-            f"treatment is {int(sample.treated[0])} in every row, so there is no effect to bound"
-        )
-    names = ColumnNames(
-        outcome=name,
-        treatment=str(getattr(columns["treatment"], "name", None) or "the treatment"),
-        instrument=str(getattr(columns["instrument"], "name", None) or "the instrument"),
-        covariates=covariate_names,
-    )
-    return sample, names, used
 
 
 def _check_range(seen, low: float, high: float) -> None:
@@ -914,10 +670,6 @@ def _column(values, name: str, n: int) -> np.ndarray:
     return column
 
 
-def _indicator(values, name: str, n: int) -> np.ndarray | None:
-    return None if values is None else ones_of(_column(values, name, n), name)
-
-
 def _strata(covariates, n: int) -> tuple[tuple[str, ...], np.ndarray]:
     """Names of the columns, and (n,) codes of the combinations of their values."""
     if isinstance(covariates, pd.Series):
@@ -926,9 +678,7 @@ def _strata(covariates, n: int) -> tuple[tuple[str, ...], np.ndarray]:
         array = unmasked(covariates, "covariates")
         if array.ndim not in (1, 2):
             raise DataError(f"covariates must be a table but has shape {array.shape}")
-        table = array if array.ndim == 2 else array[:, None]
-        names = [f"covariate {j}" for j in range(table.shape[1])]
-        covariates = pd.DataFrame(table, columns=names)
+        covariates = pd.DataFrame(array).add_prefix("covariate ")
     frame = as_pandas(covariates, "covariates")
     if not len(frame.columns):
         raise DataError("covariates have no columns; omit covariates=")
@@ -942,11 +692,6 @@ def _strata(covariates, n: int) -> tuple[tuple[str, ...], np.ndarray]:
             )
     codes = frame.groupby(list(frame.columns), sort=True, observed=True).ngroup()
     return tuple(map(str, frame.columns)), codes.to_numpy()
-
-
-def _codes(column, used):
-    """Positions of the values among the sorted values that occur in the used rows."""
-    return None if column is None else np.unique(column[used], return_inverse=True)[1]
 
 
 def bounds(
@@ -1048,29 +793,110 @@ def bounds(
         raise DataError(
             f"level must be above 0.5, got {level:g}; otherwise intervals end inside the bounds"
         )
-    if not is_one_of(interval, INTERVALS):
-        raise DataError(f"interval must be one of {', '.join(INTERVALS)}, got {interval!r}")
+    if not is_one_of(interval, INTERVAL_NAMES):
+        raise DataError(f"interval must be one of {', '.join(INTERVAL_NAMES)}, got {interval!r}")
     if quantile is not None and not is_share(quantile):
         raise DataError(f"quantile must be a number between 0 and 1, got {quantile!r}")
     if quantile is not None and not (instrument is None and model is None):
         raise DataError("instrument= and model= give bounds for means; omit them with quantile=")
-    columns = {
-        "selected": selected,
-        "sample_weight": sample_weight,
-        "treatment": treatment,
-        "instrument": instrument,
-        "covariates": covariates,
-        "follow_up": follow_up,
-        "groups": groups,
+    columns = {"treatment": treatment, "instrument": instrument, "follow_up": follow_up}
+    others = {"covariates": covariates, "groups": groups}
+    others |= {"selected": selected, "sample_weight": sample_weight}
+    check_same_order(y, of="y", **columns, **others)
+    outcome = str(getattr(y, "name", None) or "y")
+    values = outcome_column(y, unobserved)
+    zeros = np.zeros((len(values), 1))
+    data = selection_data(
+        zeros, zeros, values, selected=selected, weight=sample_weight, y_name=outcome
+    )
+    _check_range(data.y[data.s], low, high)
+    weight_kind = kind_of_weights(None, data.weight)
+    _, clusters = covariance_kind(None, groups, data.weight, weight_kind, has_likelihood=False)
+    given = {
+        of: _column(values, of, data.n) for of, values in columns.items() if values is not None
     }
-    sample, names, used = bounded_sample(y, low, high, quantile, columns, unobserved)
-    rows = bounds_rows(sample, names, level, interval)
+    given |= {of: ones_of(given[of], of) for of in ("treatment", "follow_up") if of in given}
+    treated, followed = given.get("treatment"), given.get("follow_up")
+    given_covariates = ""
+    if covariates is not None:
+        names, given["strata"] = _strata(covariates, data.n)
+        given_covariates = f" given {', '.join(names)}"
+    used = data.weight > 0
+    if treated is not None and len(np.unique(treated[used])) < 2:
+        raise DataError(
+            f"treatment is {int(treated[used][0])} in every row, so there is no effect to bound"
+        )
+    instrument_codes, strata = (  # positions of the values among those of the used rows
+        np.unique(given[of][used], return_inverse=True)[1] if of in given else None
+        for of in ("instrument", "strata")
+    )
+    sample = BoundedSample(
+        y=data.y[used],
+        answered=(data.s if followed is None else data.s & ~followed)[used],
+        low=float(low),
+        high=float(high),
+        weight=data.weight[used],
+        weight_kind=weight_kind,
+        followed=None if followed is None else followed[used],
+        clusters=None if clusters is None else clusters[used],
+        treated=None if treated is None else treated[used],
+        instrument=instrument_codes,
+        strata=strata,
+        quantile=None if quantile is None else float(quantile),
+    )
+    if sample.freedom == 0:
+        raise DataError("all rows of positive weight are in one group; two are needed")
+
+    mirrored, rows = sample.mirror(), []
+    of = "mean" if quantile is None else f"{quantile:g} quantile"
+    target = f"{of} of " if treated is None else f"effect on the {of} of "
+    treatment_name = str(getattr(treatment, "name", None) or "the treatment")
+    random = "" if treated is None else f"{treatment_name} is random; "
+
+    def add(name, assumes, lower_end, *arguments, arms=None, units="all units"):
+        lower, upper = (
+            [lower_end(each, arm, *arguments) for arm in arms or sample.arms]
+            for each in (sample, mirrored)
+        )
+        ends = lower[0], upper[0]
+        if len(lower) > 1:  # the difference between the arms
+            ends = lower[0] + upper[1], upper[0] + lower[1]
+        limits = interval_of(sample, ends, level, interval)
+        numbers = ends[0].value, 0.0 - ends[1].value  # not -0.0
+        rows.append(BoundsRow(name, assumes, target + units, *numbers, *limits))
+
+    in_range = f"outcomes lie between {low:g} and {high:g}"
+    add("no assumption", in_range, worst_case_end if treated is None else potential_outcome_end)
+    if treated is not None:
+        add("random treatment", random + in_range, worst_case_end)
+    if instrument is not None:
+        on = str(getattr(instrument, "name", None) or "the instrument")
+        for name, how in (("monotone instrument", "decrease with"), ("instrument", "depend on")):
+            assumes = f"{random}the mean outcome does not {how} {on}"
+            add(name, assumes, instrument_end, how == "decrease with")
+    if followed is not None:
+        drawn = "those followed up are a random sample of the units without an outcome"
+        add("random follow-up", random + drawn, follow_up_end)
+    if treated is not None and quantile is None:
+        assumes = f"{random}it changes selection in one direction"
+        units = "units selected in both arms"
+        trimmings = {"trimming": (np.zeros(len(sample.y), dtype=int), "")}
+        if strata is not None:
+            trimmings["trimming with covariates"] = strata, given_covariates
+        for name, (codes, given_these) in trimmings.items():
+            check_strata(sample, codes)
+            add(name, assumes + given_these, trimming_end, arms=[codes], units=units)
+    missing = f"{random}outcomes are missing at random{given_covariates}"
+    add("missing at random", missing, missing_at_random_end)
     if model is not None:
-        rows.append(_model_row(model, getattr(treatment, "name", None), sample, len(used), level))
-    return Bounds(tuple(rows), level, interval, names.outcome)
+        column = None if treated is None else getattr(treatment, "name", None)
+        assumes, limits = _answer_of(model, treated is not None, column, data.n, level)
+        rows.append(BoundsRow("model", assumes, f"{target}all units", *limits))
+    return Bounds(tuple(rows), level, interval, outcome)
 
 
-def _model_row(model, treatment, sample: BoundedSample, n: int, level: float) -> BoundsRow:
+def _answer_of(model, effect: bool, treatment, n: int, level: float) -> tuple[str, list[float]]:
+    """Assumptions of a fitted model, and its estimate, twice, with the interval."""
     fit = model
     if isinstance(model, BaseEstimator):
         check_is_fitted(model)
@@ -1084,7 +910,7 @@ def _model_row(model, treatment, sample: BoundedSample, n: int, level: float) ->
         )
     if isinstance(fit.data, SelectionData) and fit.data.n != n:
         raise DataError(f"the model was fitted to {fit.data.n} rows but y has {n}")
-    if sample.treated is None:
+    if not effect:
         estimate, low, high = fit.average(level=level)[["mean", "low", "high"]]
     else:
         effects = fit.margins(level=level)
@@ -1097,4 +923,4 @@ def _model_row(model, treatment, sample: BoundedSample, n: int, level: float) ->
     method = NAMES.get(fit.method, fit.method)
     assumes = f"{fit.title}, {method}{ERRORS[fit.errors] or ', normal errors'}"
     limits = np.array([estimate, estimate, low, high], dtype=float).tolist()
-    return BoundsRow("model", assumes, target(sample, "all units"), *limits)
+    return assumes, limits

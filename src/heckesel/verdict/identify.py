@@ -50,12 +50,13 @@ CONFIRM = (
     "Let someone who knows the process confirm that {it} not affect the outcome directly; "
     "hk.test_instruments looks for violations."
 )
+MOST_NAMED = 6  # columns of a formula in a sentence
 WAYS = {  # error model -> the option of hk.heckman
     "Student t": "errors='t'",
     "Shape": "errors='shape'",
-    "Gaussian, sigma(x)": "scale='~ ...'",
-    "Student t, sigma(x)": "errors='t' and scale='~ ...'",
-    "Shape, sigma(x)": "errors='shape' and scale='~ ...'",
+    "Gaussian, sigma(x)": "scale={scale}",
+    "Student t, sigma(x)": "errors='t' and scale={scale}",
+    "Shape, sigma(x)": "errors='shape' and scale={scale}",
 }
 
 
@@ -338,13 +339,13 @@ def _contradictions(e: dict, *, strong: bool) -> list[tuple[str, str]]:
             )
         )
     if e.get("better_errors_p", 1.0) < REJECTED and abs(e["most_moved"]) > MOVED:
-        way = WAYS[e["better_errors"]]
+        way, short = _way(e), WAYS[e["better_errors"]].format(scale="")
         names = {"rho": "rho", "Intercept": "the intercept"}
         term = names.get(e["most_moved_term"], f"the coefficient of {e['most_moved_term']}")
         found.append(
             (
-                f"{way} fits {e['better_errors_gain']:.0f} log-units better than normal errors and "
-                f"changes {term} from {e['most_moved_from']:.3g} to {e['most_moved_to']:.3g} "
+                f"{short} fits {e['better_errors_gain']:.0f} log-units better than normal errors "
+                f"and changes {term} from {e['most_moved_from']:.3g} to {e['most_moved_to']:.3g} "
                 f"({abs(e['most_moved']):.1f} standard errors)",
                 f"Use hk.heckman with {way}.",
             )
@@ -453,7 +454,7 @@ def _doubts(e: dict) -> list[tuple[str, str]]:
             )
     tests = e.get("residual_normality_p", 1.0), e.get("constant_sigma_p", 1.0)
     if min(tests) < REJECTED:
-        way = WAYS.get(e.get("better_errors", ""), "errors='shape'")
+        way = _way(e) if "better_errors" in e else "errors='shape'"
         found.append(
             (
                 "tests reject normal errors with a constant sigma, on which the estimate relies",
@@ -484,6 +485,14 @@ def _doubts(e: dict) -> list[tuple[str, str]]:
             )
         )
     return found
+
+
+def _way(e: dict) -> str:
+    """The options of hk.heckman for the best error model; a long formula of sigma is described."""
+    terms = e["form_columns"]
+    plain_names = len(terms) <= MOST_NAMED and all(map(str.isidentifier, terms))
+    scale = f"'~ {' + '.join(terms)}'" if plain_names else "'~ ' and the columns of the outcome"
+    return WAYS[e["better_errors"]].format(scale=scale)
 
 
 def _flat(e: dict) -> bool:

@@ -29,12 +29,12 @@ from typing import Any
 
 import numpy as np
 from scipy.interpolate import CubicHermiteSpline
-from scipy.special import chdtrc, chdtri, ndtri, stdtrit
+from scipy.special import chdtrc, chdtri, log_ndtr, ndtri, stdtrit
 from threadpoolctl import threadpool_limits
 
 from heckesel.classical.checks import residual, unexplained_share
 from heckesel.classical.covariance import inverse, meat, wald_test
-from heckesel.classical.functional_form import FormResult, fit_forms
+from heckesel.classical.forms import FormResult, fit_forms
 from heckesel.classical.likelihood import GAUSSIAN
 from heckesel.classical.ml import (
     NEAR_BOUNDARY,
@@ -143,6 +143,8 @@ def identify_classes(fit: HeckmanProbitFit) -> Identification:
         rows, scalings, _ = rows_of(data, None)
         some = _standardised(data, rows)
         evidence = _instruments(data, some, rows, scalings, gamma, covariance)
+        if evidence.get("rho_error", LARGEST_ERROR) < LARGEST_ERROR:
+            evidence["rho_error"] /= np.sqrt(_information_of_classes(fit))
         if fit.scan is None:
             evidence["reason"] = (
                 f"the columns separate the classes of all {int(data.s.sum())} observed rows, so "
@@ -151,6 +153,16 @@ def identify_classes(fit: HeckmanProbitFit) -> Identification:
             evidence["action"] = "Use more rows or fewer columns."
             return conclude(evidence)
         return conclude(evidence | profile_curve(fit.scan).as_evidence())
+
+
+def _information_of_classes(fit: HeckmanProbitFit) -> float:
+    r"""What a class tells of rho, as a share of what a number with errors of unit variance would:
+    the mean of :math:`\phi(f)^2/(\Phi(f)\,\Phi(-f))` over the selected. It is 2/\pi if both
+    classes are equally likely, and small if one is rare."""
+    data, beta = fit.data, fit.params["outcome"].to_numpy()
+    f = data.x[data.s] @ beta
+    unit = np.exp(-f * f - np.log(2 * np.pi) - log_ndtr(f) - log_ndtr(-f))
+    return float(np.average(unit, weights=data.weight[data.s]))
 
 
 def _instruments(data, standardised, rows: Rows, scalings: SampleScale, gamma, covariance) -> dict:
@@ -476,6 +488,7 @@ def _other_errors(fit: HeckmanFit, sample: Sample, scalings: SampleScale) -> dic
         "better_errors_p": float(chdtrc(best.n_params - normal.n_params, 2 * gain)),
         "better_errors_rho": float(np.tanh(best.params["ancillary", "atanh_rho"])),
         "form_rows": sample.n,
+        "form_columns": [name for name in fit.data.x_names if name != "Intercept"],
         **_most_moved(fit, normal, best),
     }
 
