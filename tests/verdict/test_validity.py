@@ -10,11 +10,9 @@ import heckesel as hk
 from heckesel.data import selection_data
 from heckesel.math.special import inverse_mills, mills_delta
 from heckesel.verdict.validity import (
-    detectable_by,
-    detectable_effects,
     inequality_test,
     overidentification_test,
-    p_values,
+    p_value,
     pairs_of,
     second_step,
     trimmed_means,
@@ -53,8 +51,8 @@ def sample_of(frame):
 
 def test_trimmed_means_are_those_of_repeated_values():
     """Whole weights are repetitions, of which a whole number is kept."""
-    values, counts = np.array([[-2.0, 0.5, 1.0, 4.0]]), np.array([[2.0, 3.0, 1.0, 2.0]])
-    repeated = np.repeat(values[0], counts[0].astype(int))
+    values, counts = np.array([-2.0, 0.5, 1.0, 4.0]), np.array([[2.0, 3.0, 1.0, 2.0]])
+    repeated = np.repeat(values, counts[0].astype(int))
     for kept in (1, 3, 5, 8):
         lower, upper = trimmed_means(values, counts, np.array([kept / 8]))
         assert lower[0] == pytest.approx(repeated[:kept].mean())
@@ -78,17 +76,17 @@ def test_the_violations_are_those_of_the_definition_without_covariates():
     )
     sample = validity_sample(data, 0)
     (pair,) = pairs_of(sample)
-    found = violations(np.where(seen, y, 0.0)[None], seen[None], np.ones((1, 4000)), [pair])
+    found = violations(np.where(seen, y, 0.0), seen, np.ones((1, 4000)), [pair])
     # x is balanced, so the weights are all 1/2, up to the ridge of the probit
     np.testing.assert_allclose(found[0], expected, atol=2e-3)
 
 
 def test_slack_inequalities_do_not_enter_the_bootstrap():
     centred = np.random.default_rng(0).normal(size=(4000, 2))
-    alone, both = p_values(np.array([[2.0, -9.0], [2.0, 0.0]]), centred, 1000)
+    alone, both = (p_value(np.array([2.0, other]), centred, 1000) for other in (-9.0, 0.0))
     assert alone == pytest.approx(0.0228, abs=0.008)  # 1 - Phi(2), three Monte Carlo errors
     assert both == pytest.approx(1 - 0.9772**2, abs=0.01)
-    assert p_values(np.array([[-9.0, -9.0]]), centred, 1000)[0] == 1.0
+    assert p_value(np.array([-9.0, -9.0]), centred, 1000) == 1.0
 
 
 def test_the_covariance_of_the_second_step_is_that_of_the_robust_two_step():
@@ -111,19 +109,18 @@ def test_overidentification_does_not_depend_on_the_order_or_the_units_of_instrum
     frame = draw(count=3)
     turned = frame[["x", "z2", "z0", "z1", "y"]].assign(z1=7 - 100 * frame["z1"])
     samples = [sample_of(each) for each in (frame, turned)]
-    one, other = (overidentification_test(sample) for sample in samples)
+    one, other = (overidentification_test(sample, 0.05) for sample in samples)
     assert one.degrees_of_freedom == 2
     assert other.statistic == pytest.approx(one.statistic, rel=1e-6)
-    first, (low, high), last = detectable_by(one, samples[0], 0.05)
-    ends = detectable_by(other, samples[1], 0.05)
-    np.testing.assert_allclose(ends, [last, first, (-high, -low)], rtol=1e-6)
+    low, high = one.detectable["z1"]
+    expected = one.detectable | {"z1": (-high, -low)}
+    for name, ends in other.detectable.items():
+        np.testing.assert_allclose(ends, expected[name], rtol=1e-6)
 
 
 def test_one_invalid_instrument_of_two_is_found_and_stated_power_is_right():
     samples = [sample_of(draw(600, seed, count=2)) for seed in range(10)]
-    detectable = [
-        detectable_by(overidentification_test(sample), sample, 0.05)[0][1] for sample in samples
-    ]
+    detectable = [overidentification_test(sample, 0.05).detectable["z0"][1] for sample in samples]
     frame = draw(600, 0, count=2)
     effect = np.mean(detectable) * frame["y"].std() / frame["z0"].std()
     caught = [
@@ -139,8 +136,7 @@ def test_one_invalid_instrument_of_two_is_found_and_stated_power_is_right():
 def test_a_stated_effect_of_one_instrument_is_caught(binary, sign):
     frame = draw(500, 0, strength=0.2, binary=binary)
     sample = sample_of(frame)
-    pairs = pairs_of(sample)
-    ends = detectable_effects(sample, pairs, 0.05, inequality_test(sample, pairs, 0))
+    ends = inequality_test(sample, pairs_of(sample), 0, 0.05).detectable["z0"]
     effect = ends[int(sign > 0)] * frame["y"].std() / frame["z0"].std()
     assert np.sign(effect) == sign
     p = []
