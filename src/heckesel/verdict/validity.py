@@ -482,7 +482,15 @@ def inequality_test(
     draws = np.concatenate(batches)
     se = draws.std(axis=0)
     t, draws = found / se, (draws - found) / se  # the draws under equality
-    test = ValidityTest(INEQUALITIES, float(t.max()), None, p_value(t, draws, sample.n), {})
+
+    def drawn_maxima(t):
+        """(b,) of the inequalities that may bind; if there is none, nothing is a violation."""
+        binding = t > -np.sqrt(np.log(sample.n))
+        return draws[:, binding].max(axis=1) if binding.any() else np.full(DRAWS, 1e300)
+
+    above = np.sum(drawn_maxima(t) >= t.max())
+    p = float((1 + above) / (1 + DRAWS))
+    test = ValidityTest(INEQUALITIES, float(t.max()), None, p, {})
     if level is None or sample.two_values or sample.s.sum() <= 2 * sample.covariates.shape[1]:
         return test
 
@@ -494,10 +502,7 @@ def inequality_test(
     def is_caught(effect: float) -> bool:
         changed = violations(r + effect * along, sample.s, sample.weight[None], pairs)[0]
         t = (changed + slack) / se
-        binding = t > -np.sqrt(np.log(sample.n))
-        if not binding.any():
-            return False
-        critical = np.quantile(draws[:, binding].max(axis=1), 1 - level)
+        critical = np.quantile(drawn_maxima(t), 1 - level)
         return bool(ndtr(t.max() - critical) >= POWER)
 
     def smallest_effect(sign: float) -> float:
@@ -514,15 +519,6 @@ def inequality_test(
     if name != ALL and sample.effects[0] <= 0:  # effects are along the index, so in its direction
         ends = -ends[1], -ends[0]
     return replace(test, detectable={name: ends})
-
-
-def p_value(t: np.ndarray, centred: np.ndarray, n: int) -> float:
-    """Of the largest of (j,) studentised violations; centred : (b, j) draws of them under t = 0."""
-    binding = t > -np.sqrt(np.log(n))
-    if not binding.any():
-        return 1.0
-    above = np.sum(centred[:, binding].max(axis=1) >= t.max())
-    return float((1 + above) / (1 + len(centred)))
 
 
 def pairs_of(sample: ValiditySample) -> list[Pair]:
