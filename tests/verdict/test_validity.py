@@ -9,8 +9,6 @@ import pytest
 import heckesel as hk
 from heckesel.data import selection_data
 from heckesel.verdict.validity import (
-    detectable_by,
-    detectable_effects,
     inequality_test,
     overidentification_test,
     pairs_of,
@@ -50,19 +48,18 @@ def test_overidentification_does_not_depend_on_the_order_or_the_units_of_instrum
     frame = draw(count=3)
     turned = frame[["x", "z2", "z0", "z1", "y"]].assign(z1=7 - 100 * frame["z1"])
     samples = [sample_of(each) for each in (frame, turned)]
-    one, other = (overidentification_test(sample) for sample in samples)
+    one, other = (overidentification_test(sample, 0.05) for sample in samples)
     assert one.degrees_of_freedom == 2
     assert other.statistic == pytest.approx(one.statistic, rel=1e-6)
-    first, (low, high), last = detectable_by(one, samples[0], 0.05)
-    ends = detectable_by(other, samples[1], 0.05)
-    np.testing.assert_allclose(ends, [last, first, (-high, -low)], rtol=1e-6)
+    low, high = one.detectable["z1"]
+    expected = one.detectable | {"z1": (-high, -low)}
+    for name, ends in other.detectable.items():
+        np.testing.assert_allclose(ends, expected[name], rtol=1e-6)
 
 
 def test_one_invalid_instrument_of_two_is_found_and_stated_power_is_right():
     samples = [sample_of(draw(600, seed, count=2)) for seed in range(10)]
-    detectable = [
-        detectable_by(overidentification_test(sample), sample, 0.05)[0][1] for sample in samples
-    ]
+    detectable = [overidentification_test(sample, 0.05).detectable["z0"][1] for sample in samples]
     frame = draw(600, 0, count=2)
     effect = np.mean(detectable) * frame["y"].std() / frame["z0"].std()
     caught = [
@@ -79,8 +76,7 @@ def test_one_invalid_instrument_of_two_is_found_and_stated_power_is_right():
 def test_a_stated_effect_of_one_instrument_is_caught(binary, sign):
     frame = draw(500, 0, strength=0.2, binary=binary)
     sample = sample_of(frame)
-    pairs = pairs_of(sample)
-    ends = detectable_effects(sample, pairs, 0.05, inequality_test(sample, pairs, 0))
+    ends = inequality_test(sample, pairs_of(sample), 0, 0.05).detectable["z0"]
     effect = ends[int(sign > 0)] * frame["y"].std() / frame["z0"].std()
     assert np.sign(effect) == sign
     p = []
