@@ -163,7 +163,7 @@ def test_an_instrument_that_is_a_function_of_x_is_weak(curved):
     assert linear.evidence["wald"] > 100  # strong by the test alone
     assert found.verdict == linear.verdict == (MOSTLY_PRIOR if curved else SUPPORTED)
     if curved:
-        assert "explain all but 0.0% of its effect" in linear.sentence
+        assert "explain all of its effect" in linear.sentence
     else:
         assert linear.evidence["share_beyond_smooth"] == pytest.approx(1, abs=0.01)
 
@@ -398,3 +398,13 @@ def test_the_memory_of_a_verdict_does_not_grow_with_the_number_of_levels():
     tracemalloc.stop()
     assert found.evidence["rows"] == n
     assert peak < 100e6
+
+
+def test_no_verdict_shows_a_placeholder_or_a_negative_zero():
+    evidence = {"instruments": ["z"], "wald": 9.0, "degrees_of_freedom": 1, "p_value": 0.003}
+    found = conclude(evidence | {"rho_error": 1e6, "mills_share": 0.0, "share_beyond_smooth": 0.0})
+    assert "columns explain all of its effect" in found.sentence
+    assert "error of rho from the instruments alone: more than 1000" in found.evidence_lines()
+    prior = {"prior": "uniform", "posterior_rho": -3e-18, "posterior_rho_low": -0.2}
+    found = conclude({"instruments": []} | prior | {"posterior_rho_high": 0.2})
+    assert "rho with the prior (uniform): 0.00, " in found.evidence_lines()[0]
