@@ -16,7 +16,7 @@ NAMES = sorted(
     | {f"heckesel.metrics.{name}" for name in import_module("heckesel.metrics").__all__}
     | set(re.findall(r"auto(?:class|function):: (\S+)", REFERENCE))
     | {
-        "heckesel.classical.functional_form.FunctionalForm",
+        "heckesel.classical.forms.FunctionalForm",
         "heckesel.classical.probit_results.HeckmanProbitFit",
         "heckesel.classical.covariance.Test",
         "heckesel.classical.results.Mode",

@@ -13,8 +13,7 @@ from scipy.stats import multivariate_normal
 from sklearn.base import clone
 
 import heckesel as hk
-from heckesel.classical.heckprobit import binary_sample
-from heckesel.classical.probit_results import probit_index
+from heckesel.classical.probit_results import binary_sample, probit_index
 from heckesel.datasets.simulated import DEFAULT, GRANT, LENIENCY
 
 STATSPAI = json.loads(

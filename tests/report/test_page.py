@@ -2,7 +2,6 @@
 
 import html
 import re
-import time
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -159,37 +158,6 @@ def test_groups_are_those_of_the_probit_of_selection(linear, tmp_path):
         assert row[5] in ("no clear difference", f"corrected is {['lower', 'higher'][change > 0]}")
 
 
-def test_without_selection_on_unobservables_no_difference_is_clear(tmp_path):
-    X, y, _ = linear_draw(1500, rho=0.0)
-    model = hk.HeckmanRegressor(["z"], method="ml").fit(X, y)
-    text, _, tables = written(tmp_path, model, X, y)
-    assert "so the difference is not clear" in text
-    assert {row[5] for row in tables[CHANGES][1:]} == {"no clear difference"}
-
-
-def test_the_correction_moves_towards_the_truth_where_selection_was_rare(tmp_path):
-    X, y, truth = linear_draw(6000)
-    model = hk.HeckmanRegressor(["z"], method="ml").fit(X, y)
-    text, _, tables = written(tmp_path, model, X, y)
-    (_, _, naive, corrected) = tables[MEANS][2]
-    unseen = truth[y.isna()].mean()
-    # given x the draw's own error is .02, that of the fit .04; least squares is off by more than .5
-    assert abs(numbers(corrected)[0] - unseen) < 0.15
-    assert abs(numbers(naive)[0] - unseen) > 0.5
-    assert "corrected is lower, and the naive mean is outside its interval" in text
-
-
-def test_a_report_takes_no_longer_than_a_fit_of_the_default(linear, tmp_path):
-    write_report(*linear[:3], tmp_path / "first.html")  # imports matplotlib
-    X, y, _ = linear_draw(3000)
-    began = time.process_time()
-    model = hk.HeckmanRegressor(["z"]).fit(X, y)
-    fitted = time.process_time()
-    write_report(model, X, y, tmp_path / "page.html")
-    # processor time, which a busy machine hardly changes; drawing alone takes up to 5 s
-    assert time.process_time() - fitted < max(fitted - began, 5.0)
-
-
 def test_the_answer_at_known_rho_and_the_bounds_are_those_of_the_library(linear, tmp_path):
     model, X, y, _ = linear
     _, _, tables = written(tmp_path, model, X, y)
@@ -336,15 +304,6 @@ def test_arrays_and_every_kind_of_linear_fit_have_a_page(options, tmp_path):
     if callable(options.get("target_transform", [None])[0]):
         assert shown["target_transform"] == "arcsinh, sinh"  # no address
     assert ("fitted on the scale" in text) == ("target_transform" in options)
-
-
-def test_what_was_done_to_columns_is_listed(tmp_path):
-    X, y, _ = linear_draw(300)
-    X["year"] = 2020
-    model = hk.HeckmanRegressor(["z"], method="ml", on_problem="fix").fit(X, y)
-    text, _, _ = written(tmp_path, model, X, y)
-    for action in model.columns_.actions:
-        assert html.escape(str(action)) in text
 
 
 def test_groups_of_the_fit_must_be_given(tmp_path):

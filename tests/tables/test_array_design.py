@@ -19,15 +19,3 @@ def test_equal_columns_have_one_name_wherever_they_stand():
     assert names_of(a[:, None], np.column_stack([a, c]), s) == ("x0", "w1")
     gaps = np.where(s, a, np.nan)  # known of the selected only
     assert names_of(np.column_stack([gaps, b]), np.column_stack([a, c]), s) == ("x0", "w1")
-
-
-def test_a_long_table_has_the_digits_of_its_columns_however_they_are_given():
-    """x need not be copied where w starts with it; the last row differs elsewhere."""
-    x, z, u = np.random.default_rng(0).standard_normal((3, 70_000))
-    y, w = np.where(x + z + u > 0, x + u, np.nan), np.column_stack([x, z])
-    one = hk.heckman(y=y, x=x, w=w, method="two-step")
-    other = hk.heckman(y=y, x=x, w=w[:, ::-1], method="two-step")
-    np.testing.assert_allclose(one.params["outcome"], other.params["outcome"], rtol=1e-9)
-    assert one.data.x.shape == (70_000, 2)
-    np.testing.assert_array_equal(one.data.x, np.column_stack([np.ones(len(x)), x]))
-    np.testing.assert_array_equal(one.data.w, np.column_stack([np.ones(len(x)), w]))

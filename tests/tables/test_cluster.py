@@ -2,16 +2,11 @@
 
 import multiprocessing
 import os
-import threading
 import time
 
 import pytest
 
 from heckesel.io import in_threads
-
-
-def test_results_come_in_the_order_of_the_items():
-    assert list(in_threads(lambda item: item**2, range(20))) == [i**2 for i in range(20)]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
@@ -52,16 +47,3 @@ def test_an_interrupt_ends_the_work_of_all_threads():
 
     with pytest.raises(KeyboardInterrupt):
         in_threads(interrupted, range(10_000))
-
-
-def test_a_map_within_a_map_does_not_wait_for_threads_that_wait_for_it():
-    def inner_sum(i):
-        return sum(in_threads(lambda j: i * j, range(5)))
-
-    done = []
-    worker = threading.Thread(
-        target=lambda: done.append(list(in_threads(inner_sum, range(20)))), daemon=True
-    )
-    worker.start()
-    worker.join(timeout=30)
-    assert done == [[10 * i for i in range(20)]]

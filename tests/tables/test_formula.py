@@ -113,24 +113,6 @@ def test_an_equation_without_intercept_keeps_none():
     assert fit.status == "converged"
 
 
-def test_the_summary_frame_latex_and_dict_agree():
-    import json
-
-    fit = hk.heckman("y ~ x", "~ x + z", FRAME)
-    frame = fit.to_frame()
-    text, tex = fit.summary(), hk.compare_fits([fit]).to_latex()
-    content = json.loads(json.dumps(fit.to_dict()))
-    assert "supported by the instrument" in text
-    assert r"\bottomrule" in tex
-    coefficient = fit.params["outcome", "x"]
-    assert f"{coefficient:.4f}" in text
-    assert f"{coefficient:.4f}" in tex
-    row = next(r for r in content["terms"] if (r["equation"], r["term"]) == ("outcome", "x"))
-    assert row["coef"] == coefficient
-    assert frame.loc[("outcome", "x"), "se"] == row["se"]
-    assert content["identification"]["verdict"] == "supported by the instrument"
-
-
 @pytest.mark.parametrize(
     ("select", "verdict"),
     [

@@ -172,17 +172,6 @@ def test_values_that_are_no_numbers_are_refused(kind, units):
         hk.heckman(y=y, x=X[:, :2], w=X, weights=odd.to_numpy())
 
 
-def test_missing_values_of_pandas_are_missing(units):
-    X, y, s = units
-    expected = hk.heckman(y=np.where(s, y, np.nan), x=X[:, :2], w=X).params
-    objects = np.array(
-        [value if there else pd.NA for value, there in zip(y, s, strict=True)], dtype=object
-    )
-    for column in (objects, pd.Series(objects), pd.array(objects, dtype="Float64")):
-        found = hk.heckman(y=column, x=X[:, :2], w=X).params
-        pd.testing.assert_series_equal(found, expected)
-
-
 @pytest.mark.parametrize(
     ("X", "y", "sentence"),
     [

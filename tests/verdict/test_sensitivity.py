@@ -43,11 +43,6 @@ def test_at_zero_it_is_least_squares_on_the_selected(frame, fit):
     np.testing.assert_allclose(naive.values["Intercept"], plain.params["const"], rtol=1e-9)
 
 
-def test_likelihoods_are_the_profile_likelihood(fit):
-    found = hk.sensitivity(fit, rho=[0.0, fit.rho])
-    assert found.loglik[0] == pytest.approx(fit.loglik_independent - fit.loglik, abs=1e-6)
-
-
 def test_breakdown_is_the_crossing_nearest_to_zero():
     rho = np.linspace(-0.9, 0.9, 19)
     curves = {"line": 2 * rho - 0.5, "never": np.ones(19), "twice": rho**2 - 0.25}
@@ -140,15 +135,6 @@ def test_the_conclusion_turns_where_the_interval_reaches_the_naive_mean():
     assert f"a scale of {found.turns_at:.2g} or more" in str(found)
     worst = found.to_frame().loc["no assumption", ["low", "high"]]
     assert tuple(worst) == tuple(hk.bounds(frame["y"], frame["y"].min(), frame["y"].max()))
-
-
-def test_a_curve_of_the_default_method_moves_the_mean_by_the_mills_term(frame):
-    X = frame[["x", "z"]]
-    curve = hk.sensitivity(learned(frame), X, rho=[-0.5, 0.0, 0.3, 0.9]).curve
-    assert (np.diff(curve.values["mean"]) < 0).all()  # the selected have the larger errors
-    assert np.argmax(curve.loglik) == 2
-    only = hk.sensitivity(learned(frame, rho_prior=lambda rho: rho > 0.5), X, rho=[0.0, 0.7]).curve
-    assert only.loglik[0] < -50  # the prior excludes it
 
 
 def test_probabilities_have_several_priors():

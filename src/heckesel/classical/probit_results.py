@@ -1,12 +1,17 @@
-r"""Probabilities of a linear probit with selection, and how well the data determine them."""
+r"""Probits with and without sample selection: maximum likelihood and probabilities.
+
+At fixed a = atanh rho the log-likelihood is concave in v = (gamma, beta), as that of the linear
+model is in Olsen's coordinates, so `ml.scan` shows every mode here too.
+"""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+from scipy.linalg import block_diag
 from scipy.special import log_ndtr, ndtr, ndtri_exp
 from threadpoolctl import threadpool_limits
 
@@ -26,28 +31,23 @@ from heckesel.classical.covariance import (
     Test,
     cluster_freedom,
     covariance_of,
+    covariance_of_rows,
     critical_value,
     f_test,
+    inverse,
     labelled,
 )
 from heckesel.classical.forms import Mode, equation_labels
-from heckesel.classical.heckprobit import (
-    BinarySample,
-    binary_covariance,
-    binary_sample,
-    covariance_given_rho,
-    separated_covariance,
-)
-from heckesel.classical.likelihood import binary_units
+from heckesel.classical.likelihood import binary_units, unselected_units
 from heckesel.classical.ml import Point, scan, selected_mode
 from heckesel.classical.prediction import LinearMeans, density, given_rho, matrices, variance_along
-from heckesel.classical.probit import fit_probit, probit_scores
+from heckesel.classical.probit import fit_probit, penalised, probit_scores, probit_terms
 from heckesel.classical.results import (
     NamedEstimates,
     SelectionFit,
     in_given_weights,
 )
-from heckesel.classical.rows import SampleScale
+from heckesel.classical.rows import SCAN_SEED, Sample, SampleScale, column_scale, weighted_sums
 from heckesel.classical.summary import (
     augment_probit,
     coefficient_block,
@@ -79,6 +79,167 @@ from heckesel.tables.formula import (
     split_formula,
 )
 from heckesel.tables.frames import as_pandas
+
+# A unit costs a quadrature, tens of times the price of one in the linear model: longer
+# tables are scanned on this many rows, and every mode is polished on all of them.
+MOST_SCANNED = 5000
+
+
+@dataclass(frozen=True)
+class BinarySample(Sample):
+    """Rows of a binary outcome; `residuals` are x (n1, p).
+
+    sign : (n1,) +1 where y = 1 and -1 where 0; ridge : on beta, where the outcome is separated
+    """
+
+    sign: np.ndarray = field(default_factory=lambda: np.empty(0))
+    ridge: float = 0.0
+
+    def take(self, selected, unselected) -> Self:
+        return replace(super().take(selected, unselected), sign=self.sign[selected])
+
+    def evaluate(self, point: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        """Log-likelihood, score and Hessian in (gamma, beta, a), summed over row blocks."""
+        value, score, hessian = self.sum(partial(_block_terms, point=point))
+        return penalised((float(value), score, hessian), point, self.ridge, slice(self.q, -1))
+
+    def at_zero(self) -> np.ndarray:
+        """The conditional optimum at rho = 0: two probits."""
+        w = np.concatenate([self.w_selected, self.w_unselected])
+        gamma = fit_probit(w, np.arange(len(w)) < len(self.w_selected), self.weight).gamma
+        outcome = fit_separated if self.ridge else fit_probit
+        beta = outcome(self.residuals, self.sign > 0, self.weight_selected).gamma
+        return np.concatenate([gamma, beta])
+
+    def part(self) -> Sample:
+        """All rows while they are few, else a fixed-seed subsample of MOST_SCANNED."""
+        return self if self.n <= MOST_SCANNED else self.subsample(MOST_SCANNED, SCAN_SEED)
+
+    def in_user_units(self, point: Point, scalings: SampleScale) -> np.ndarray:
+        """(beta, gamma, a) of a point."""
+        beta, gamma = scalings.x.back @ point.v[self.q :], scalings.w.back @ point.v[: self.q]
+        return np.concatenate([beta, gamma, [point.a]])
+
+    def given_rho(self, point: Point, scalings: SampleScale) -> tuple[np.ndarray, np.ndarray]:
+        """The same with its covariance as if rho were known, which it is at the boundary."""
+        covariance = np.zeros_like(point.hessian)
+        covariance[:-1, :-1] = inverse(-_in_order(point.hessian, self)[:-1, :-1])
+        return self.in_user_units(point, scalings), _in_user_units(covariance, scalings)
+
+
+def _block_terms(block: BinarySample, *, point) -> tuple:
+    q, size = block.q, len(point)
+    value, score, hessian = 0.0, np.zeros(size), np.zeros((size, size))
+    if len(block.w_selected):
+        w, x = block.w_selected, block.residuals
+        units = binary_units(w @ point[:q], x @ point[q:-1], point[-1], block.sign)
+        value, score, hessian = weighted_sums(units, (w, x), block.weight_selected)
+    if len(block.w_unselected):
+        parts = probit_terms(block.w_unselected, block.weight_unselected, point[:q], -1.0)
+        value, score[:q] = value + parts[0], score[:q] + parts[1]
+        hessian[:q, :q] += parts[2]
+    return value, score, hessian
+
+
+def binary_sample(data: SelectionData, *, ridge: float = 0.0) -> tuple[BinarySample, SampleScale]:
+    """x standardised over the selected, w over all; data.y is 0 or 1 where observed."""
+    s, weight = data.s, data.weight
+    scalings = SampleScale(column_scale(data.w), column_scale(data.x[s]), 0.0, 1.0)
+    w = scalings.w.apply(data.w)
+    sign = np.where(data.y[s] == 1.0, 1.0, -1.0)
+    x = scalings.x.apply(data.x[s])
+    rows = w[s], x, weight[s], w[~s], weight[~s]
+    return BinarySample(*rows, sign=sign, ridge=ridge), scalings
+
+
+def binary_covariance(
+    data: SelectionData, point: Point, sample: BinarySample, scalings, kind: str, **options
+) -> np.ndarray:
+    """Covariance of (beta, gamma, atanh rho); all NaN unless the mode converged.
+
+    options : `weight_kind`, and `clusters` in the order of `data`
+    """
+    if point.status != "converged":
+        return np.full_like(point.hessian, np.nan)
+    if options["clusters"] is not None:
+        options["clusters"] = options["clusters"][np.argsort(~data.s, kind="stable")]
+    scores = partial(binary_scores, point=np.append(point.v, point.a))
+    hessian = _in_order(point.hessian, sample)
+    return _in_user_units(covariance_of_rows(kind, hessian, sample, scores, **options), scalings)
+
+
+def _in_user_units(covariance, scalings: SampleScale) -> np.ndarray:
+    back = block_diag(scalings.x.back, scalings.w.back, 1.0)
+    return back @ covariance @ back.T
+
+
+def separated_covariance(
+    data: SelectionData, params, overlap: Overlap, kind: str, *, weight_kind: str, clusters=None
+) -> np.ndarray:
+    """Covariance of (beta, gamma, atanh rho) where columns separate part of the observed classes.
+
+    A separated row contributes the probability of its selection, log Phi(w'gamma), as an unselected
+    row with the columns -w does. NaN for coefficients that the overlap does not determine, and for
+    all if there is no interior optimum.
+
+    params : in the same order
+    """
+    p, q = data.x.shape[1], data.w.shape[1]
+    sample, scalings = _overlap_sample(data, overlap)
+    f = data.x[data.s][overlap.rows] @ params[:p]
+    x = data.x[data.s][overlap.rows][:, overlap.columns]
+    beta = np.linalg.solve(scalings.x.back, np.linalg.lstsq(x, f)[0])
+    gamma = np.linalg.solve(scalings.w.back, params[p : p + q])
+    point = np.concatenate([gamma, beta, params[-1:]])
+    hessian = _in_order(sample.evaluate(point)[2], sample)
+    if clusters is not None:
+        inside = clusters[data.s]
+        others = clusters[~data.s], inside[~overlap.rows]
+        clusters = np.concatenate([inside[overlap.rows], *others])
+    options = {"weight_kind": weight_kind, "clusters": clusters}
+    scores = partial(binary_scores, point=point)
+    small = covariance_of_rows(kind, hessian, sample, scores, **options)
+    places = np.concatenate([overlap.columns, np.arange(p, p + q + 1)])
+    covariance = np.full((p + q + 1,) * 2, np.nan)
+    covariance[np.ix_(places, places)] = _in_user_units(small, scalings)
+    unknown = np.flatnonzero(~overlap.determined)
+    covariance[unknown] = covariance[:, unknown] = np.nan
+    return covariance
+
+
+def _overlap_sample(data: SelectionData, overlap: Overlap) -> tuple[BinarySample, SampleScale]:
+    s, rows = data.s, overlap.rows
+    x = data.x[s][rows][:, overlap.columns]
+    scalings = SampleScale(column_scale(data.w), column_scale(x), 0.0, 1.0)
+    w, weight = scalings.w.apply(data.w), data.weight
+    sign = np.where(data.y[s][rows] == 1.0, 1.0, -1.0)
+    others = np.concatenate([w[~s], -w[s][~rows]])
+    mass = np.concatenate([weight[~s], weight[s][~rows]])
+    x = scalings.x.apply(x)
+    inside = w[s][rows], x, weight[s][rows]
+    return BinarySample(*inside, others, mass, sign=sign), scalings
+
+
+def binary_scores(sample: BinarySample, *, point: np.ndarray) -> np.ndarray:
+    """(n, p + q + 1) score of each unit in (beta, gamma, a), selected units first, standardised,
+    not weighted; point : (gamma, beta, a)"""
+    x, w, q = sample.residuals, sample.w_selected, sample.q
+    p, n1 = x.shape[1], len(x)
+    units = binary_units(w @ point[:q], x @ point[q:-1], point[-1], sample.sign)
+    d_index, d_f, d_a = units.gradient
+    scores = np.zeros((sample.n, p + q + 1))
+    scores[:n1] = np.column_stack([x * d_f[:, None], w * d_index[:, None], d_a])
+    slope = unselected_units(sample.w_unselected @ point[:q])[1]
+    scores[n1:, p:-1] = sample.w_unselected * slope[:, None]
+    return scores
+
+
+def _in_order(hessian, sample: BinarySample) -> np.ndarray:
+    """From (gamma, beta, a) to (beta, gamma, a)."""
+    p, q = sample.residuals.shape[1], sample.q
+    order = [*range(q, q + p), *range(q), p + q]
+    return hessian[np.ix_(order, order)]
+
 
 ATANH_RHO = ("ancillary", "atanh_rho")
 
@@ -216,22 +377,6 @@ class HeckmanProbitFit(SelectionFit):
         """
         columns, selection, _ = matrices(self, data, x, w, target)
         return ndtr(probit_index(self, columns, selection, target)[0])
-
-    def mean_of(self, x, w, scale, target: str) -> np.ndarray:
-        """Probability of the second class.
-
-        Parameters
-        ----------
-        x, w, scale : ndarray or None
-            Columns of the outcome, of selection, and of log sigma, constants included.
-        target : {"population", "selected", "unselected"}
-            As in `predict`.
-
-        Returns
-        -------
-        ndarray of shape (m,)
-        """
-        return ndtr(probit_index(self, x, w, target)[0])
 
     def means(self, target: str) -> LinearMeans:
         """The probability of the second class of rows, with inference.
@@ -569,7 +714,7 @@ def _ml(data: SelectionData, rest, options, prefer_interior: bool) -> HeckmanPro
     selected = selected_mode(found.modes) if prefer_interior else 0
     best = found.modes[selected]
     labels = [*equation_labels(data), ATANH_RHO]
-    modes = tuple(_mode(point, scalings, labels, ridge) for point in found.modes)
+    modes = tuple(_mode(point, sample, scalings, labels) for point in found.modes)
     if not ridge:
         covariance = binary_covariance(data, best, sample, scalings, kind, **options)
     else:
@@ -580,8 +725,7 @@ def _ml(data: SelectionData, rest, options, prefer_interior: bool) -> HeckmanPro
     _, cov = labelled(labels, modes[selected].params.to_numpy(), covariance)
     given_rho = None
     if best.status == "boundary" and not ridge:
-        known = covariance_given_rho(best, sample, scalings)
-        _, given_rho = labelled(labels, modes[selected].params, known)
+        _, given_rho = labelled(labels, *sample.given_rho(best, scalings))
     more: dict = {"modes": modes, "selected": selected, "scan": found, "cov_given_rho": given_rho}
     return HeckmanProbitFit(
         **vars(modes[selected]), method="ml", cov=cov, data=data, **more, **rest, **options
@@ -600,13 +744,12 @@ def _overlap(data: SelectionData) -> Overlap | None:
     return replace(found, rows=rows)
 
 
-def _mode(point: Point, scalings: SampleScale, labels, ridge: float) -> Mode:
+def _mode(point: Point, sample: BinarySample, scalings: SampleScale, labels) -> Mode:
     """A mode in the user's units; with a ridge, which its value has paid for, it is separated."""
-    q = len(scalings.w.scale)
-    paid = 0.5 * ridge * float(point.v[q:] @ point.v[q:])
-    values = [scalings.x.back @ point.v[q:], scalings.w.back @ point.v[:q], [point.a]]
-    params, _ = labelled(labels, np.concatenate(values), np.zeros((len(labels),) * 2))
-    rho, status = float(np.tanh(point.a)), "separated" if ridge else point.status
+    beta, values = point.v[sample.q :], sample.in_user_units(point, scalings)
+    paid = 0.5 * sample.ridge * float(beta @ beta)
+    params, _ = labelled(labels, values, np.zeros((len(labels),) * 2))
+    rho, status = float(np.tanh(point.a)), "separated" if sample.ridge else point.status
     return Mode(rho=rho, loglik=point.value + paid, status=status, params=params)
 
 

@@ -14,7 +14,6 @@ from scipy.optimize import brentq, minimize_scalar
 from scipy.special import chdtrc, chdtri
 
 from heckesel.classical.covariance import inverse
-from heckesel.classical.heckprobit import BinarySample, covariance_given_rho
 from heckesel.classical.ml import (
     CLEARLY_BETTER,
     Point,
@@ -276,10 +275,8 @@ def conditional_fits(rows, scalings: SampleScale, scan: Scan, selected: int) -> 
     """Fits of a linear or a binary outcome with rho held, in the order of a fit's parameters."""
 
     def in_user_units(point: Point) -> tuple[np.ndarray, np.ndarray]:
-        if isinstance(rows, BinarySample):
-            gamma, beta = point.v[: rows.q], point.v[rows.q :]
-            vector = [scalings.x.back @ beta, scalings.w.back @ gamma, [point.a]]
-            return np.concatenate(vector), covariance_given_rho(point, rows, scalings)
+        if hasattr(rows, "given_rho"):  # a binary outcome
+            return rows.given_rho(point, scalings)
         covariance, back = np.zeros_like(point.hessian), back_transform(scalings)
         covariance[:-1, :-1] = inverse(-standardised_hessian(point, rows.q)[:-1, :-1])
         return estimates_at(point, rows, scalings).vector, back @ covariance @ back.T

@@ -21,8 +21,7 @@ from heckesel.classical.covariance import (
     likelihood_ratio,
     wald_test,
 )
-from heckesel.classical.forms import FormScan, Mode, restricted
-from heckesel.classical.functional_form import FunctionalForm, compare_forms
+from heckesel.classical.forms import FormScan, FunctionalForm, Mode, compare_forms, restricted
 from heckesel.classical.hypotheses import hypotheses_of, text_of
 from heckesel.classical.ml import CLEARLY_BETTER, NEAR_BOUNDARY, Scan
 from heckesel.classical.prediction import LinearMeans
@@ -521,22 +520,6 @@ class SelectionFit(NamedEstimates):
             What `average` and `margins` are computed from.
         """
         return prediction.outcome_means(self, target, getattr(self, "transform", None))
-
-    def mean_of(self, x, w, scale, target: str) -> np.ndarray:
-        """Mean of the outcome on the scale of the fit.
-
-        Parameters
-        ----------
-        x, w, scale : ndarray or None
-            Columns of the outcome, of selection, and of log sigma, constants included.
-        target : {"population", "selected", "unselected"}
-            As in `predict`.
-
-        Returns
-        -------
-        ndarray of shape (m,)
-        """
-        return prediction.mean_and_gradient(self, x, w, target, scale)[0]
 
     @cached_property
     def freedom(self) -> float:

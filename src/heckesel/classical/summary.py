@@ -429,7 +429,7 @@ def _added(fit, x, w, scale, y, s) -> dict[str, np.ndarray]:
     def fitted(target: str) -> np.ndarray:
         values = np.full(len(x), np.nan)
         part = None if scale is None else scale[known]
-        values[known] = fit.mean_of(x[known], w[known], part, target)
+        values[known] = fit.means(target).outcome(fit, x[known], w[known], part)[0]
         return values
 
     everyone = fitted("population")

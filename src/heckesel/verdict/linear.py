@@ -34,7 +34,7 @@ from threadpoolctl import threadpool_limits
 
 from heckesel.classical.checks import residual, unexplained_share
 from heckesel.classical.covariance import inverse, meat, wald_test
-from heckesel.classical.functional_form import FormResult, fit_forms
+from heckesel.classical.forms import FormResult, fit_forms
 from heckesel.classical.likelihood import GAUSSIAN
 from heckesel.classical.ml import (
     NEAR_BOUNDARY,
