@@ -18,6 +18,7 @@ from heckesel.verdict.identify import (
     MOSTLY_PRIOR,
     NOTHING_TO_CORRECT,
     SUPPORTED,
+    Identification,
 )
 from heckesel.verdict.linear import linearity_test, profile_curve
 from heckesel.verdict.validity import smooth_columns
@@ -311,11 +312,9 @@ def test_copies_are_counted_unless_the_outcome_has_few_values():
                 assert f"{expected} selected rows are exact copies of other rows" in found.sentence
 
 
-def test_no_verdict_shows_a_placeholder_or_a_negative_zero():
-    evidence = {"instruments": ["z"], "wald": 9.0, "degrees_of_freedom": 1, "p_value": 0.003}
-    found = conclude(evidence | {"rho_error": 1e6, "mills_share": 0.0, "share_beyond_smooth": 0.0})
-    assert "columns explain all of its effect" in found.sentence
-    assert "error of rho from the instruments alone: more than 1000" in found.evidence_lines()
-    prior = {"prior": "uniform", "posterior_rho": -3e-18, "posterior_rho_low": -0.2}
-    found = conclude({"instruments": []} | prior | {"posterior_rho_high": 0.2})
-    assert "rho with the prior (uniform): 0.00, " in found.evidence_lines()[0]
+def test_no_line_of_evidence_shows_a_placeholder_or_a_negative_zero(linear):
+    unknown = Identification(MOSTLY_PRIOR, "", evidence={"rho_error": 1e6})
+    assert unknown.evidence_lines() == ["error of rho from the instruments alone: more than 1000"]
+    found = hk.identify(linear[["x"]], linear["y"], learner="linear")
+    assert "rho with the prior (calibrated on real data): 0.00, " in found.evidence_lines()[0]
+    assert "-0.00" not in repr(found)
