@@ -68,16 +68,6 @@ def test_blocks_give_the_predictions_and_notes_of_the_whole_table(target, tmp_pa
     assert reasons[250] == "x is 'lots', not a finite number"
 
 
-def test_a_table_whose_rows_can_all_be_predicted_gets_no_reasons(tmp_path, capsys):
-    model, rows = fitted(tmp_path, capsys), drawn(1)
-    given = pa.Table.from_pandas(rows.assign(mean=1.0), preserve_index=False)
-    blocks, _, found, _ = scored(capsys, tmp_path, model, given)
-    assert blocks.code == 0
-    assert found.column_names[-4:] == ["predicted_mean", "std", "low", "high"]
-    assert blocks.err.count("already has a column 'mean'") == 1
-    assert "Wrote 450 rows" in blocks.out
-
-
 def test_an_error_in_a_late_block_names_the_row_and_leaves_no_file(tmp_path, capsys):
     model, rows = fitted(tmp_path, capsys, "--on-problem", "error"), drawn(1)
     rows.loc[rows.index[420], "x"] = np.nan

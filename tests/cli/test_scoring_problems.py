@@ -58,23 +58,6 @@ def test_rows_that_can_be_predicted_are_and_others_have_a_reason(fitted, frame, 
     np.testing.assert_allclose(predicted[first][:2], expected, rtol=1e-12)
 
 
-def test_if_every_row_is_predicted_the_exit_code_is_0_and_there_is_no_reason(
-    fitted, frame, tmp_path, capsys
-):
-    rows = frame.head(3).assign(icd="E11").drop(columns="z")
-    rows.to_csv(tmp_path / "new.csv", index=False)
-    shown = run(capsys, "predict", fitted, tmp_path / "new.csv", "--force")
-    assert shown.code == 0
-    assert "icd: 3 rows have a level" in shown.err
-    assert "reason" not in shown.out
-    rows.drop(columns="x").to_csv(tmp_path / "new.csv", index=False)
-    shown = run(capsys, "predict", fitted, tmp_path / "new.csv", "--force")
-    assert (shown.code, shown.out) == (2, "")
-    assert "lacks the column 'x'" in shown.err
-    shown = run(capsys, "predict", fitted, tmp_path / "new.csv", "--force", "--target", "selected")
-    assert shown.code == 2
-
-
 def test_a_model_not_to_be_used_predicts_by_force_and_repeats_why(tmp_path, capsys):
     rng = np.random.default_rng(0)
     x, z, u = rng.normal(size=(3, 80))

@@ -49,21 +49,6 @@ def test_a_full_disk_behind_standard_output_is_an_error(typed, model, table):
     assert shown.stderr.decode() == "heckesel: No space left on device\n"
 
 
-@pytest.mark.parametrize("encoding", ["ascii"])
-def test_characters_outside_the_terminal_encoding_are_escaped(encoding, tmp_path):
-    drawn().rename(columns={"x": "größe☃"}).to_csv(tmp_path / "t.csv", index=False)
-    environment = os.environ | {"PYTHONIOENCODING": encoding}
-    options = {"stdout": subprocess.PIPE, "env": environment}
-    shown = heckesel("fit", tmp_path / "t.csv", *ROLES, "--out", tmp_path / "m", **options)
-    assert (shown.returncode, shown.stderr) == (0, b"")
-    shown = heckesel("predict", tmp_path / "m", tmp_path / "t.csv", **options)
-    assert (shown.returncode, shown.stderr) == (0, b"")
-    assert len(shown.stdout.splitlines()) == 301
-    shown = heckesel("diagnose", tmp_path / "t.csv", "--outcome", "größe☃s", **options)
-    assert shown.returncode == 2
-    assert b"Traceback" not in shown.stderr
-
-
 @pytest.mark.parametrize("text", ["a\rb", "\r", "a\r\nb", "a\nb", 'a"\rb', "a,b", "plain"])
 def test_every_string_survives_a_csv_round_trip(text, tmp_path):
     frame = pd.DataFrame({"name\rtwo": [text, "other"], "value": [0.1, 1e-300]})

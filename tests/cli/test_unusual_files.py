@@ -2,14 +2,10 @@
 
 import os
 import signal
-import subprocess
-import sys
 import time
-from importlib.metadata import version
 
 import pytest
 
-import heckesel as hk
 from tests.cli.command_line import drawn, run
 
 ROLES = ["--outcome", "y", "--instruments", "z", "--method", "ml"]
@@ -59,24 +55,3 @@ def test_a_pipe_or_a_folder_is_refused_at_once(typed, folder, capsys):
     assert (shown.code, shown.out) == (2, "")
     assert shown.err.count("\n") == 1
     assert {path.name for path in folder.iterdir()} == before
-
-
-@pytest.mark.parametrize("error", ["ImportError", "OSError", "RuntimeError"])
-def test_the_error_for_a_torch_that_fails_to_import_gives_the_reason(error, folder):
-    (folder / "torch").mkdir()
-    reason = "libcudart.so.12: cannot open shared object file"
-    (folder / "torch" / "__init__.py").write_text(f"raise {error}({reason!r})\n")
-    package = os.path.dirname(os.path.dirname(hk.__file__))
-    environment = os.environ | {"PYTHONPATH": f"{folder}{os.pathsep}{package}"}
-    said = f"torch, which is installed but fails to import ({reason})"
-    same_build = f"pip install --force-reinstall --no-deps torch=={version('torch')}"
-    for command in (
-        f"-m heckesel fit {folder}/t.csv --outcome y --out {folder}/m --method deep-joint".split(),
-        ["-c", "import heckesel.deep"],
-    ):
-        shown = subprocess.run(
-            [sys.executable, *map(str, command)], env=environment, capture_output=True, text=True
-        )
-        assert said in shown.stderr
-        assert same_build in " ".join(shown.stderr.split())
-        assert "not installed" not in shown.stderr

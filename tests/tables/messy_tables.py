@@ -18,29 +18,6 @@ def _selection(rng, x, strength=1.0):
     return np.where(x + strength * z + u > 0, y, np.nan), z
 
 
-def encounters() -> pd.DataFrame:
-    """Hospital encounters: ICD codes, ? for missing, identifiers, a rare and an empty column."""
-    rng = np.random.default_rng(1)
-    age = rng.integers(20, 90, N)
-    y, z = _selection(rng, (age - 55) / 20)
-    codes = rng.choice(["250", "250.83", "414", "428", "V57", "E11", "786"], N)
-    return pd.DataFrame(
-        {
-            "encounter_id": 2_000_000 + rng.permutation(N) * 7,
-            "diag_1": codes,
-            "diag_2": np.where(rng.random(N) < 0.02, "?", codes),
-            "age": age,
-            "weight": np.where(rng.random(N) < 0.05, "?", rng.integers(50, 99, N).astype(str)),
-            "gender": np.where(rng.random(N) < 0.5, "Female", "Male"),
-            "payer": rng.choice(["MC", "BC", "SP", "UN", "CH"], N, p=[0.4, 0.3, 0.28, 0.01, 0.01]),
-            "examide": "No",
-            "distance": z,
-            "nothing": np.nan,
-            "cost": y,
-        }
-    )
-
-
 def bank() -> pd.DataFrame:
     """Applications for loans: scores of -1, postcodes, amounts as text, columns from after the
     decision, and one from which the loss can be computed."""
@@ -115,7 +92,6 @@ OF_PACKAGES = {
 }
 SELECTED = {"credit_cards": "card"}  # column that says which rows have the outcome
 DRAWN = {
-    "encounters": (encounters, "cost", "distance"),
     "bank": (bank, "loss", "officer"),
     "clinical": (clinical, "stay", "distance"),
 }

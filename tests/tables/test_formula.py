@@ -147,12 +147,3 @@ def test_splines_keep_their_variable_for_margins_and_instruments():
     fit = hk.heckman(outcome, "~ x + scale(z)", FRAME, instruments=["z"])
     assert list(fit.margins().index) == ["x"]
     assert fit.data.instruments == ("scale(z)",)
-
-
-def test_nullable_text_is_a_category():
-    sites = np.random.default_rng(5).choice(["north", "south"], len(FRAME))
-    plain = hk.heckman("y ~ x + site", "~ x + z", FRAME.assign(site=sites))
-    nullable = FRAME.assign(site=pd.Series(sites, dtype="string"))
-    np.testing.assert_allclose(
-        hk.heckman("y ~ x + site", "~ x + z", nullable).params, plain.params, rtol=1e-10
-    )

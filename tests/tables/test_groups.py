@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 import heckesel as hk
-from heckesel.estimators.compare_models import compare_models
 from heckesel.tables.problems import repeated_units as repeated_units_question
 from tests.cli.command_line import run
 from tests.repeated_units import all_outcomes, repeated_units
@@ -167,12 +166,6 @@ def test_the_shell_takes_groups(tmp_path, capsys):
     assert run(capsys, "compare", *roles, "--methods", "ml", "--splits", "2").code == 0
     both = run(capsys, "fit", *roles, "--exclude", "id", "--out", model)
     assert "both as excluded column and as groups column" in both.err
-
-
-def test_comparisons_hold_out_whole_groups():
-    X, y = repeated_units(7, units=40, rows=5)
-    rows = compare_models({"ml": ESTIMATORS["linear"]}, X, y, splits=3, groups="id")
-    assert np.isfinite(rows[0]["log_likelihood"])
 
 
 def _fit(groups, instruments=("z",), X=None):

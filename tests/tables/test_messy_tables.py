@@ -47,14 +47,6 @@ ACTIONS = {
         "race": "level with few unselected rows (asian",
     },
     "charity": {},
-    "encounters": {
-        "encounter_id": "row numbers or unit names",
-        "diag_1": "codes such as",
-        "weight": "'?' treated as missing",
-        "payer": "2 rare levels (CH, UN",
-        "examide": "constant (No)",
-        "nothing": "no value",
-    },
     "credit_cards": {"share": "the outcome can be computed from its product with income"},
     "hiv": {
         "villnum": "codes such as",
@@ -113,26 +105,6 @@ def test_one_command_makes_a_model_a_report_and_predictions(name, tmp_path, caps
     assert len(predicted) == len(pd.read_csv(path))
     made = ["probability"] if "probability" in predicted else ["mean", "std", "low", "high"]
     assert np.isfinite(predicted[made]).all(axis=None)
-
-
-def test_credit_cards_have_one_story(tmp_path, capsys):
-    """The share of income that is spent contains the outcome: without it, `diagnose` and `fit` say
-    the same of the instrument, and no number is missing."""
-    path, outcome, instruments = messy_table("credit_cards", tmp_path)
-    asked = ["--outcome", outcome, "--instruments", instruments, "--selected", "card", "--json"]
-    told = run(capsys, "diagnose", path, *asked)
-    fitted = run(capsys, "fit", path, *asked, "--out", tmp_path / "m")
-    assert told.code == fitted.code == 0
-    assert "NaN" not in told.out + fitted.out
-    told, fitted = json.loads(told.out), json.loads(fitted.out)
-    (share,) = (each for each in told["columns"] if each["name"] == "share")
-    assert (
-        share["action"] == "omitted, since the outcome can be computed from its product with income"
-    )
-    assert fitted["actions"] == [f"share: {share['action']}"]
-    assert told["identification"]["verdict"] == fitted["identification"]["verdict"]
-    assert told["identification"]["verdict"] == "supported by the instrument"
-    assert told["tests"]["conclusion"].startswith("not rejected")
 
 
 @pytest.mark.parametrize("groups", [False, True])

@@ -84,15 +84,3 @@ def test_rows_without_values_are_ignored_and_counted(capsys, tmp_path):
     (tmp_path / "w.csv").write_text(bad)
     shown = run(capsys, "fit", tmp_path / "w.csv", *ROLES, "--out", tmp_path / "new")
     assert "has 2 fields, but the header has 3" in shown.err
-
-
-def test_columns_without_a_name_are_named_by_their_place(capsys, tmp_path):
-    expected = plain(capsys, tmp_path)
-    text = drawn().to_csv()  # row numbers without a name, as pandas writes them
-    text = "\n".join(f"{line}," for line in text.splitlines())
-    found, said, predicted = fitted(capsys, tmp_path, text)
-    assert (found["rho"], found["sigma"], predicted.code) == (*expected, 0)
-    assert "columns without a name, which are called 'column 1' and 'column 5'" in said
-    assert [action.split(":")[0] for action in found["actions"]] == ["column 1", "column 5"]
-    shown = run(capsys, "fit", tmp_path / "t.csv", *ROLES, "--on-problem", "error", "--out", "new")
-    assert (shown.code, "column 1 of" in shown.err, "no name" in shown.err) == (2, True, True)

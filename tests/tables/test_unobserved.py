@@ -23,15 +23,6 @@ def test_a_spike_at_a_usual_code_is_found(code):
     assert disguised(placement(code)["salary"].to_numpy()) == code
 
 
-def test_other_spikes_and_outcomes_with_frequent_values_raise_no_question():
-    assert disguised(placement(7.5)["salary"].to_numpy()) is None  # no code of a missing value
-    assert disguised(placement(np.nan)["salary"].to_numpy()) is None
-    counts = np.random.default_rng(0).poisson(3.0, 1000).astype(float)
-    assert disguised(np.append(counts, np.arange(20.0))) is None  # 0 is one of many
-    assert disguised(np.repeat([0.0, 1.0, 2.0], [500, 10, 10])) is None  # few values
-    assert disguised(np.full(3, np.nan)) is None
-
-
 @pytest.mark.parametrize(
     "model",
     [

@@ -99,16 +99,6 @@ def test_clusters_give_the_cluster_covariance_of_a_mean(units):
     assert (found.low - found.interval_low) / se == pytest.approx(t.ppf(0.9, 99), rel=1e-10)
 
 
-def test_quantiles_of_the_mirrored_outcome_mirror(units):
-    kept = {"treatment": units["t"], "follow_up": units["drawn"], "quantile": 0.3}
-    one = hk.bounds(units["y"], 0.0, 1.0, **kept).to_frame()[NUMBERS]
-    other = hk.bounds(-units["y"], -1.0, 0.0, **kept | {"quantile": 0.7}).to_frame()[NUMBERS]
-    # a quantile here is the smallest value that reaches p: neighbours differ by about 1/n
-    np.testing.assert_allclose(
-        one, -other[["high", "low", "interval_high", "interval_low"]], atol=0.04
-    )
-
-
 def test_the_model_is_the_last_row(tmp_path):
     frame = hk.datasets.make_controlled(600, rho=0.5, alpha=1.0, seed=0).frame
     frame["t"] = np.arange(600) % 2

@@ -63,22 +63,6 @@ def test_rand_hie_loses_the_sign_of_logc_before_rho_is_minus_a_quarter():
     assert -0.3 < found.breakdown("logc") < -0.2
 
 
-@pytest.mark.parametrize("kind", ["formula", "arrays", "regressor"])
-def test_the_average_is_over_the_rows_asked_for(kind, frame):
-    X, few = frame[["x", "z"]], frame[["x", "z"]][frame["x"] > 1]
-    if kind == "formula":
-        model, at = hk.heckman("y ~ x", "~ x + z", frame), few
-    elif kind == "arrays":
-        model, at = hk.heckman(y=frame["y"], x=X[["x"]], w=X), few[["x"]]
-    else:
-        model, at = hk.HeckmanRegressor(["z"], method="ml").fit(X, frame["y"]), few
-    found = hk.sensitivity(model, at, rho=[0.6])
-    assert found.predictions.shape == (1, len(few))
-    assert found.values["mean"][0] == pytest.approx(found.predictions.mean())
-    everyone = hk.sensitivity(model, rho=[0.6]).values["mean"][0]
-    assert found.values["mean"][0] > everyone + 0.2
-
-
 def test_a_fit_without_rows_or_without_rho_is_refused(frame, fit, tmp_path):
     X, y = frame[["x", "z"]], frame["y"]
     hk.HeckmanRegressor(["z"], method="ml").fit(X, y).save(tmp_path / "model.heckesel")
@@ -149,15 +133,3 @@ def test_probabilities_have_several_priors():
     assert tuple(found.loc["no assumption", ["low", "high"]]) == tuple(
         hk.bounds(pd.to_numeric(y), 0.0, 1.0)
     )
-
-
-def test_bounds_are_what_filling_in_the_extremes_gives():
-    y = np.array([1.0, 2.0, np.nan, np.nan, 3.0])
-    assert hk.bounds(y, 0, 4) == pytest.approx((6 / 5, 14 / 5))
-    weights = np.array([1, 1, 3, 1, 2])
-    filled = [np.average(np.where(np.isnan(y), end, y), weights=weights) for end in (0, 4)]
-    assert hk.bounds(y, 0, 4, sample_weight=weights) == pytest.approx(tuple(filled))
-    with pytest.raises(hk.DataError, match="beyond the bounds"):
-        hk.bounds(y, 0, 2)
-    with pytest.raises(hk.DataError, match="low must be below high"):
-        hk.bounds(y, 4, 0)

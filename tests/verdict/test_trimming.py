@@ -84,17 +84,6 @@ def test_swapping_the_arms_mirrors_the_bounds():
     )
 
 
-def test_covariates_with_one_combination_change_nothing():
-    y, treated = normal_arms(0.6, 200)
-    found = hk.bounds(y, -9.0, 9.0, treatment=treated, covariates=np.ones(400)).to_frame()
-    columns = ["low", "high", "interval_low", "interval_high"]
-    np.testing.assert_allclose(
-        found.loc["trimming", columns].astype(float),
-        found.loc["trimming with covariates", columns].astype(float),
-        rtol=1e-14,
-    )
-
-
 def test_combinations_that_cannot_be_compared_are_refused():
     y, treated = normal_arms(0.6, 50)
     with pytest.raises(hk.DataError, match=r"no observed outcome in one treatment arm; merge"):

@@ -125,14 +125,6 @@ def test_a_verdict_with_little_power_says_so():
     assert "none up to 1" in str(found)
 
 
-def test_the_sign_of_a_detectable_effect_is_that_of_the_instrument():
-    frame = draw(strength=0.5)
-    (low, high) = validity(frame).tests[0].detectable["z0"]
-    turned = validity(frame.assign(z0=-frame["z0"])).tests[0].detectable["z0"]
-    assert turned == (-high, -low)
-    assert low != -high
-
-
 def test_a_long_table_is_truncated_with_a_note():
     found = validity_of(data_of(draw(12_000)))
     assert (found.rows, found.rows_used) == (12_000, 10_000)
