@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from reproduction.pages.beyond_paper.markdown import table
+from reproduction.pages.beyond_paper.targets import table
 
 # Outcome -> measure -> its heading.
 INFERENCE = {

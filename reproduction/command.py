@@ -1,5 +1,6 @@
 """`python -m reproduction e1 e2 --quick`: run experiments and write their results."""
 
+import os
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -7,7 +8,9 @@ import click
 
 from heckesel.cli.fitting import check_device_option
 from heckesel.errors import DataError, HeckeselError, imported
-from reproduction import EXPERIMENTS
+from reproduction import EXPERIMENTS, load
+from reproduction.result_files import results_path
+from reproduction.runner import failed, on_cluster, run
 
 GATE = "e0"
 
@@ -45,8 +48,6 @@ def reproduce(
     python -m reproduction e1 e2 --quick     small grids in minutes on two cores
     python -m reproduction all --workers 2
     """
-    import os
-
     names = list(EXPERIMENTS) if not experiments or "all" in experiments else list(experiments)
     unknown = [name for name in names if name not in EXPERIMENTS]
     if unknown:
@@ -56,62 +57,47 @@ def reproduce(
     check_device_option(device, elsewhere=dask is not None)
     if data is not None:
         os.environ["HECKESEL_DATA"] = data
-    _pass_the_gate()
-    with _executor(workers, dask) as executor:
-        for name in names:
-            _run(name, name in experiments, Path(out), quick, device, executor)
-
-
-def _run(name: str, asked_for: bool, out: Path, quick: bool, device: str, executor) -> None:
-    from reproduction import load
-    from reproduction.result_files import results_path
-    from reproduction.runner import failed, run
-
-    try:
-        module = load(name)
-        module.cells(quick)
-        getattr(module, "check_data", lambda: None)()
-    except DataError as reason:  # the benchmark panels are not in the repository
-        if asked_for:
-            raise
-        click.echo(f"{name}: skipped, because {reason}")
-        return
-    rows = run(name, out, quick=quick, device=device, executor=executor, report=click.echo)
-    if bad := failed(rows):
-        raise HeckeselError(f"{len(bad)} of {len(rows)} cells of {name} failed")
-    place = results_path(name, out, quick)
-    click.echo(f"{name}: {len(rows)} of {len(rows)} cells done, in {place}")
-    if name == "e1" and not quick:
-        # imported here, because e0 needs no torch
-        from reproduction.pages.claims.kill_condition import kill_condition
-        from reproduction.pages.rows import Results, flat
-
-        click.echo(kill_condition(Results(e1=flat(rows)))[1])
-
-
-def _pass_the_gate() -> None:
-    """Always computed again, because a result on disk may come from an earlier program."""
-    from reproduction import load
-
-    module = load(GATE)
-    grid = module.cells()
-    outcomes = module.run_chunk(grid)
+    gate = load(GATE)  # always computed again: a result on disk may come from an earlier program
+    outcomes = dict(zip(gate.cells(), gate.run_chunk(gate.cells()), strict=True))
     bad = [
         f"{cell.data} {cell.method}"
-        for cell, row in zip(grid, outcomes, strict=True)
+        for cell, row in outcomes.items()
         if isinstance(row, Exception) or row["passed"] != 1.0
     ]
     if bad:
         raise HeckeselError(f"the gate e0 fails for {', '.join(bad)}; nothing else is run")
-    click.echo(f"gate: {len(grid)} of {len(grid)} cells passed")
+    click.echo(f"gate: {len(outcomes)} of {len(outcomes)} cells passed")
+    folder = Path(out)
+    with _executor(workers, dask) as executor:
+        for name in names:
+            try:
+                module = load(name)
+                module.cells(quick)
+                getattr(module, "check_data", lambda: None)()
+            except DataError as reason:  # the benchmark panels are not in the repository
+                if name in experiments:
+                    raise
+                click.echo(f"{name}: skipped, because {reason}")
+                continue
+            rows = run(
+                name, folder, quick=quick, device=device, executor=executor, report=click.echo
+            )
+            if bad := failed(rows):
+                raise HeckeselError(f"{len(bad)} of {len(rows)} cells of {name} failed")
+            place = results_path(name, folder, quick)
+            click.echo(f"{name}: {len(rows)} of {len(rows)} cells done, in {place}")
+            if name == "e1" and not quick:
+                # imported here, because e0 needs no torch
+                from reproduction.pages.claims.controlled import kill_condition
+                from reproduction.pages.rows import Results, flat
+
+                click.echo(kill_condition(Results(e1=flat(rows)))[1])
 
 
 @contextmanager
 def _executor(workers: int, dask: str | None):
     """Processes, a Dask cluster, or None for this process alone."""
     if dask is not None:
-        from reproduction.runner import on_cluster
-
         distributed = imported("distributed", "--dask needs the scale extra", "scale")
         try:
             client = distributed.Client(dask, timeout=30)

@@ -39,8 +39,7 @@ def cells(quick: bool = False) -> list[Cell]:
 
 
 def run_chunk(cells: list[Cell], device: str = "auto") -> list:
-    settings = {"network": NETWORK, "device": device, "oracle": ORACLE}
-    return run_cells(cells[0].method, cells, problem, **settings)
+    return run_cells(cells, problem, network=NETWORK, device=device, oracle=ORACLE)
 
 
 def problem(cell) -> Problem:

@@ -21,6 +21,7 @@ TABLES: dict[str, tuple[Callable, str, int, int]] = {
     "wine": (cache(load_wine_quality), "quality", 1100, 499),
 }
 SEEDS = {0.0: range(3), 0.5: range(3), 0.8: range(8)}
+DRAWS = [(name, rho, seed) for name in TABLES for rho in SEEDS for seed in SEEDS[rho]]
 METHODS = (*TRAINED, "skyline")
 NETWORK = NetworkConfig(standardise=False)  # the draws are standardised already
 DATA_HASHES = {name: FILES[name] for name in FILES if name.startswith(("california", "wine"))}
@@ -38,15 +39,11 @@ class Cell:
 def cells(quick: bool = False) -> list[Cell]:
     if quick:
         return [Cell("wine", 0.8, seed, method) for seed in range(2) for method in METHODS]
-    return [
-        Cell(dataset, rho, seed, method)
-        for dataset, (rho, seeds) in product(TABLES, SEEDS.items())
-        for seed, method in product(seeds, METHODS)
-    ]
+    return [Cell(*draw, method) for draw, method in product(DRAWS, METHODS)]
 
 
 def run_chunk(cells: list[Cell], device: str = "auto") -> list:
-    return run_cells(cells[0].method, cells, problem, network=NETWORK, device=device)
+    return run_cells(cells, problem, network=NETWORK, device=device)
 
 
 def problem(cell) -> Problem:
@@ -54,7 +51,7 @@ def problem(cell) -> Problem:
 
 
 # All methods use the same draws: those of the whole grid take about 25 MB.
-@lru_cache(len(TABLES) * sum(map(len, SEEDS.values())))
+@lru_cache(len(DRAWS))
 def table_problem(table: tuple[Callable, str, int, int], rho: float, seed: int) -> Problem:
     one = draw_table(*table, rho=rho, seed=seed)
     x = one.test_frame.drop(columns="y").to_numpy()

@@ -28,17 +28,10 @@ from heckesel.classical.probit import fit_probit
 from heckesel.classical.profile import atanh_rho_interval
 from heckesel.classical.results import HeckmanFit
 from heckesel.classical.rows import standardised_sample
-from heckesel.errors import DataError
 from heckesel.selection_model import heckman
 from heckesel.verdict.identify import wald_evidence
 from reproduction.outside import PAPERS_FILES, load_evaluation_tables, load_results_by_paper
-from reproduction.reporting_panel import (
-    FEWEST_ROWS,
-    Panel,
-    build_panel,
-    pair_frame,
-    panel_frame,
-)
+from reproduction.reporting_panel import Panel, build_panel, pair_frame, panel_frame
 from reproduction.runner import attempt
 
 TASKS = ("Image Classification", "Semantic Segmentation", "Object Detection", "Machine Translation")
@@ -82,9 +75,7 @@ def run_cell(cell: Cell) -> dict[str, float]:
     Dropped datasets are keys: "unreported: " if no row of the panel reports on them, "complete: "
     if every row does.
     """
-    panel = load_panel(cell.source, cell.task)
-    if panel is None:
-        raise DataError(f"{cell.source} has no panel of {FEWEST_ROWS} rows for {cell.task!r}")
+    panel = load_panel(cell.source, cell.task)  # of the grid, so there is one
     row = {"n_rows": float(len(panel.scores)), "n_unparsed": float(panel.unparsed)}
     if cell.target:
         return row | fit_row(pair_frame(panel, cell.target), "anchor", cell.instrument)
@@ -102,10 +93,17 @@ def fit_row(frame: pd.DataFrame, right: str, instrument: str = "") -> dict[str, 
     """Score on `right`, by both methods; selection on these columns and the instrument, if any."""
     dropped: dict[str, float] = {}
     if instrument:
-        frame, dropped = _with_age(frame)
+        # only cells whose row could have reported
+        dated = frame[frame["age"].notna()]
+        dropped["n_undated"] = float(len(frame) - len(dated))
+        frame = dated[dated["age"] >= 0]
+        dropped["n_not_yet_there"] = float(len(dated) - len(frame))
     if "dataset" in frame:
-        frame, complete = without_complete(frame)
-        dropped |= {f"complete: {name}": 1.0 for name in complete}
+        # Reporting on a complete dataset has no finite coefficient in the selection equation. Its
+        # scores are part of every ability already.
+        complete = frame["score"].notna().groupby(frame["dataset"]).all()
+        frame = frame[~frame["dataset"].map(complete)]
+        dropped |= {f"complete: {name}": 1.0 for name in complete.index[complete]}
     outcome, same = f"score ~ {right}", f"~ {right}"
     select = f"{same} + {instrument}" if instrument else same
     joint = heckman(outcome, select, frame, method="ml")
@@ -131,25 +129,6 @@ def _wald(fit: HeckmanFit) -> float:
     covariance = inverse(-probit.hessian)
     names, instruments = fit.data.w_names, fit.data.instruments
     return wald_evidence(instruments, names, probit.gamma, covariance)["wald"]
-
-
-def _with_age(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, float]]:
-    """The cells whose row could have reported, and the number of other cells."""
-    dated = frame[frame["age"].notna()]
-    there = dated[dated["age"] >= 0]
-    counts = {"n_undated": len(frame) - len(dated), "n_not_yet_there": len(dated) - len(there)}
-    return there, {name: float(count) for name, count in counts.items()}
-
-
-def without_complete(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """The cells of datasets that not every row reports on, and the names of the others.
-
-    Reporting on a complete dataset has no finite coefficient in the selection equation. Its
-    scores are part of every ability already.
-    """
-    complete = frame["score"].notna().groupby(frame["dataset"]).all()
-    names = list(complete.index[complete])
-    return frame[~frame["dataset"].isin(names)], names
 
 
 def _estimates(fit: HeckmanFit, slope: str) -> dict[str, float]:

@@ -23,7 +23,6 @@ import numpy as np
 import pandas as pd
 
 from heckesel.classical.prediction import mean_and_gradient
-from heckesel.classical.results import HeckmanFit
 from heckesel.errors import IdentificationWarning
 from heckesel.metrics import coverage
 from heckesel.selection_model import heckman
@@ -89,14 +88,32 @@ def run_cell(cell: Cell) -> dict[str, float]:
     panel = hide(complete_scores(), rho=cell.rho, alpha=cell.alpha, seed=cell.seed)
     panel, frame = analyst_view(panel, cell.ability)
     hidden = frame["score"].isna().to_numpy()
-    fit = _fit(frame, cell.method)
+    equations, selects = (f"score ~ {RIGHT}", f"~ {RIGHT} + z"), cell.method != "least squares"
+    if selects:
+        fit = heckman(*equations, frame, method=cell.method)
+    else:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", IdentificationWarning)  # fitted despite it
+            fit = heckman(*equations, frame.dropna(subset="score"))
     truth = panel.scores.to_numpy().ravel()[hidden]
-    mean, covered = _predict(fit, frame[hidden], truth)
+    unseen, predicted = frame[hidden], None
+    if not selects or abs(fit.rho) <= 1:
+        target = "unselected" if selects else "population"
+        predicted = fit.predict(unseen, target=target)
+        mean = predicted.mean
+    else:
+        x, w = fit.design.outcome_matrix(unseen), fit.design.selection_matrix(unseen)
+        mean, _ = mean_and_gradient(fit, x, w, "unselected")
     row = {"n": float(len(frame)), "n_hidden": float(hidden.sum())}
-    row |= _errors(mean - truth, frame["dataset"][hidden]) | _leaderboards(panel, mean)
-    if covered is not None:
-        row["coverage90"] = covered
-    if cell.method != "least squares":
+    error = mean - truth
+    bias = pd.Series(error).groupby(frame["dataset"][hidden].to_numpy()).mean()
+    row |= {"bias": float(bias.mean()), "abs_bias": float(bias.abs().mean())}
+    row |= {"rmse": float(np.sqrt(np.mean(error**2)))}
+    row |= {f"bias_{name}": float(value) for name, value in bias.items()}
+    row |= _leaderboards(panel, mean)
+    if predicted is not None:
+        row["coverage90"] = coverage(truth, predicted, level=LEVEL)
+    if selects:
         row |= {"rho": fit.rho, "boundary": float(fit.near_boundary)}
     return row
 
@@ -137,38 +154,6 @@ def analyst_view(panel: HiddenPanel, known: str) -> tuple[HiddenPanel, pd.DataFr
     seen = panel.scores.where(panel.reported)
     able = ability(panel.scores if known == "known" else seen)
     return panel, long_frame(score=seen, ability=able, z=panel.z)
-
-
-def _fit(frame: pd.DataFrame, method: str) -> HeckmanFit:
-    equations = f"score ~ {RIGHT}", f"~ {RIGHT} + z"
-    if method != "least squares":
-        return heckman(*equations, frame, method=method)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", IdentificationWarning)  # fitted despite it
-        return heckman(*equations, frame.dropna(subset="score"))
-
-
-def _predict(fit: HeckmanFit, cells: pd.DataFrame, truth) -> tuple[np.ndarray, float | None]:
-    """Mean of every hidden cell, and the share that the intervals cover, if the fit has
-    intervals."""
-    if not fit.has_selection:
-        predicted = fit.predict(cells)
-    elif abs(fit.rho) <= 1:
-        predicted = fit.predict(cells, target="unselected")
-    else:
-        x, w = fit.design.outcome_matrix(cells), fit.design.selection_matrix(cells)
-        return mean_and_gradient(fit, x, w, "unselected")[0], None
-    return predicted.mean, coverage(truth, predicted, level=LEVEL)
-
-
-def _errors(error: np.ndarray, dataset: pd.Series) -> dict[str, float]:
-    bias = pd.Series(error).groupby(dataset.to_numpy()).mean()
-    return {
-        "bias": float(bias.mean()),
-        "abs_bias": float(bias.abs().mean()),
-        "rmse": float(np.sqrt(np.mean(error**2))),
-        **{f"bias_{name}": float(value) for name, value in bias.items()},
-    }
 
 
 def _leaderboards(panel: HiddenPanel, mean: np.ndarray) -> dict[str, float]:

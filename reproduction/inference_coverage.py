@@ -8,12 +8,11 @@ u > 0], and either y = 1 + x + e or y = 1[x + e > 0], where e and u are normal w
 import argparse
 import json
 import warnings
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
+from joblib import Parallel, delayed
 from scipy.special import ndtr
 from threadpoolctl import threadpool_limits
 
@@ -92,18 +91,14 @@ def run_binary(data: SelectionData, rho: float) -> dict[str, float]:
     low, high = LinearProbit(fit).interval(POINTS[:, None], None, "population", 0.9).T
     found = {"profile": fit.inference == "profile"}
     found["default_probability90"] = np.mean((low <= truth) & (truth <= high))
-    half = 1.644854 * np.sqrt(_variance(fit))
+    columns = np.column_stack([np.ones(len(POINTS)), POINTS])
+    cov = (fit.cov if fit.cov_given_rho is None else fit.cov_given_rho)["outcome"].loc["outcome"]
+    half = 1.644854 * np.sqrt(np.einsum("ij,jk,ik->i", columns, cov.to_numpy(), columns))
     z = fit.params["outcome", "Intercept"] + POINTS * fit.params["outcome", "x"]
     found["wald_probability90"] = np.mean(np.abs(z - POINTS) <= half)
     if rho == 0:
         found["score_rejects"] = fit.test_rho_zero("score").p_value < 0.05
     return found
-
-
-def _variance(fit) -> np.ndarray:
-    columns = np.column_stack([np.ones(len(POINTS)), POINTS])
-    cov = (fit.cov if fit.cov_given_rho is None else fit.cov_given_rho)["outcome"].loc["outcome"]
-    return np.einsum("ij,jk,ik->i", columns, cov.to_numpy(), columns)
 
 
 def run_setting(setting: Setting, draws: int) -> dict:
@@ -117,35 +112,23 @@ def run_setting(setting: Setting, draws: int) -> dict:
             found.append(run(draw(rng, setting), setting.rho))
     means = {name: round(float(np.mean([row[name] for row in found])), 4) for name in found[0]}
     if setting.outcome == "linear" and setting.rho == 0:
-        means["score_rejects"] = _score_size(setting, position)
+        rejected = 0
+        for number in range(SIZE_DRAWS):
+            rng = np.random.default_rng([SEED, position, number])
+            rows, scalings = standardised_sample(draw(rng, setting))
+            statistic, freedom = linear_score_test(rows, scalings, "information")
+            rejected += f_test(statistic, 1, freedom).p_value < 0.05
+        means["score_rejects"] = round(rejected / SIZE_DRAWS, 4)
     return {"setting": asdict(setting), "draws": draws, **means}
 
 
-def _score_size(setting: Setting, position: int) -> float:
-    rejected = 0
-    for number in range(SIZE_DRAWS):
-        rng = np.random.default_rng([SEED, position, number])
-        rows, scalings = standardised_sample(draw(rng, setting))
-        statistic, freedom = linear_score_test(rows, scalings, "information")
-        rejected += f_test(statistic, 1, freedom).p_value < 0.05
-    return round(rejected / SIZE_DRAWS, 4)
-
-
 def main() -> None:
-    """Compute the settings that are missing in the file, and write it after each of them."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=150, help="of each setting")
     draws = parser.parse_args().draws
-    rows: list[dict] = json.loads(PATH.read_text())["rows"] if PATH.exists() else []
-    rows = [row for row in rows if row["draws"] == draws]
-    known = [row["setting"] for row in rows]
-    missing = [setting for setting in SETTINGS if asdict(setting) not in known]
-    with ProcessPoolExecutor(2) as pool:
-        for row in pool.map(partial(run_setting, draws=draws), missing):
-            rows.append(row)
-            rows.sort(key=lambda each: SETTINGS.index(Setting(**each["setting"])))
-            content = {"seed": SEED, "size_draws": SIZE_DRAWS, "rows": rows}
-            write_atomically(PATH, json.dumps(content, indent=1) + "\n")
+    rows = Parallel(n_jobs=2)(delayed(run_setting)(setting, draws) for setting in SETTINGS)
+    content = {"seed": SEED, "size_draws": SIZE_DRAWS, "rows": rows}
+    write_atomically(PATH, json.dumps(content, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -54,7 +54,7 @@ FLAT_COLUMNS = ["paper", "task", "dataset", "metric", "value"]
 # that does not start with 0: some authors write "82,5" and "0,358" for decimals, which are NaN.
 NUMBER = r"(?:[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?|\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 VALUE = re.compile(rf"([+-]?{NUMBER})\s*%?\s*(?:\(?\s*(?:±|\+/-|\+-)\s*{NUMBER}\s*%?\s*\)?)?")
-ARXIV_MONTH = re.compile(r"(\d\d)(0[1-9]|1[0-2])\.\d{4,5}")
+ARXIV_MONTH = re.compile(r"^(\d\d)(0[1-9]|1[0-2])\.\d{4,5}")
 TEST_SETS = {
     "imagenet": "results-imagenet.csv",
     "imagenet-real": "results-imagenet-real.csv",
@@ -90,7 +90,13 @@ def read_outside(name: str, sha256: str, path: str | Path | None, *, published: 
 
     published : where the file is published and what it contains, for error messages
     """
-    found = Path(path) if path is not None else _in_data_folder(name, published)
+    folder = os.environ.get(VARIABLE)
+    if path is None and not folder:
+        raise DataError(
+            f"{name} does not ship with heckesel: {published}; save it in a folder and set "
+            f"{VARIABLE} to that folder, or give its path"
+        )
+    found = Path(folder or "") / name if path is None else Path(path)
     try:
         packed = found.read_bytes()
     except OSError as error:
@@ -100,16 +106,6 @@ def read_outside(name: str, sha256: str, path: str | Path | None, *, published: 
             f"{found} has SHA-256 {computed} instead of {sha256}; give its path to read it anyway"
         )
     return gzip.decompress(packed) if packed.startswith(GZIP_MAGIC) else packed
-
-
-def _in_data_folder(name: str, published: str) -> Path:
-    folder = os.environ.get(VARIABLE)
-    if not folder:
-        raise DataError(
-            f"{name} does not ship with heckesel: {published}; save it in a folder and set "
-            f"{VARIABLE} to that folder, or give its path"
-        )
-    return Path(folder) / name
 
 
 def load_evaluation_tables(path: str | Path | None = None) -> pd.DataFrame:
@@ -123,9 +119,8 @@ def load_evaluation_tables(path: str | Path | None = None) -> pd.DataFrame:
         f"the dump is published at {REPOSITORY} as evaluation-tables.json.gz and is a JSON list "
         "of tasks with 'task', 'subtasks' and 'datasets', whose 'sota' holds the 'rows'"
     )
-    content = read_outside(
-        EVALUATION_TABLES, PAPERS_FILES[EVALUATION_TABLES], path, published=published
-    )
+    sha256 = PAPERS_FILES[EVALUATION_TABLES]
+    content = read_outside(EVALUATION_TABLES, sha256, path, published=published)
     try:
         # Each table once; tables with the same names but different rows are all kept.
         tables = {(*names, repr(rows)): rows for *names, rows in _tables(json.loads(content))}
@@ -153,12 +148,12 @@ def load_results_by_paper(path: str | Path | None = None) -> pd.DataFrame:
         f"it is a flat copy of the dump published at {REPOSITORY}, a CSV file with the columns "
         + ", ".join(FLAT_COLUMNS)
     )
-    content = read_outside(
-        RESULTS_BY_PAPER, PAPERS_FILES[RESULTS_BY_PAPER], path, published=published
-    )
+    sha256 = PAPERS_FILES[RESULTS_BY_PAPER]
+    content = read_outside(RESULTS_BY_PAPER, sha256, path, published=published)
     frame = _table(content, FLAT_COLUMNS, published, dtype=str, keep_default_na=False)
     frame = frame.rename(columns={"value": "printed"})
-    frame["date"] = pd.to_datetime(frame["paper"].map(_arxiv_month))
+    months = frame["paper"].str.extract(ARXIV_MONTH)  # 18 and 02 for 1802.05415v2.pdf
+    frame["date"] = pd.to_datetime("20" + months[0] + "-" + months[1] + "-01")
     return _with_values(frame, "paper")
 
 
@@ -203,12 +198,6 @@ def _leaderboards(datasets: list[dict]) -> Iterator[tuple[str, list[dict]]]:
     for dataset in datasets:
         yield dataset["dataset"], dataset["sota"]["rows"]
         yield from _leaderboards(dataset["subdatasets"])
-
-
-def _arxiv_month(paper: str) -> str | None:
-    """2018-02-01 for 1802.05415v2.pdf."""
-    found = ARXIV_MONTH.match(paper)
-    return f"20{found[1]}-{found[2]}-01" if found else None
 
 
 def load_timm_results(folder: str | Path | None = None) -> pd.DataFrame:

@@ -64,17 +64,17 @@ def fit_auto(data: SelectionData) -> AutoFit:
     return AutoFit(model, data.x_names, data.instruments)
 
 
-def run_cells(
-    name: str, cells: Sequence, problem: Callable, *, network, device: str, oracle=None, row=None
-) -> list:
-    """Fits the method `name` to `problem(cell)` of every cell and returns a row for each, or the
-    exception: `row(problem, fit)`, by default `problem_row`.
+def run_cells(cells: Sequence, problem: Callable, *, network, row=None, **options) -> list:
+    """Fits the method of the cells to `problem(cell)` of every cell and returns a row for each, or
+    the exception: `row(problem, fit)`, by default `problem_row`.
+
+    options : of `baselines.fit`
     """
     problems, seeds = [problem(cell) for cell in cells], [cell.seed for cell in cells]
-    row = row or problem_row
+    row, name = row or problem_row, cells[0].method
     if name == AUTO:
         return [attempt(lambda one: row(one, fit_auto(one.data)), one) for one in problems]
-    fits = baselines.fit(name, problems, seeds, network, device=device, oracle=oracle)
+    fits = baselines.fit(name, problems, seeds, network, **options)
     return [attempt(row, *pair) for pair in zip(problems, fits, strict=True)]
 
 

@@ -60,7 +60,8 @@ def build_panel(results: pd.DataFrame, task: str, unit: str) -> Panel | None:
     results : task, dataset, metric, value, date and the column `unit`, which names a row;
         results without a name are not used
     """
-    asked = results[(results["task"] == task) & results["metric"].map(_is_accuracy_like)]
+    accuracy = results["metric"].str.lower().str.contains("|".join(ACCURACY_LIKE))
+    asked = results[(results["task"] == task) & accuracy]
     usable = asked[asked["value"].notna() & (asked[unit] != "")]
     metrics = {
         dataset: _most_common(usable["metric"][usable["dataset"] == dataset])[0]
@@ -123,10 +124,6 @@ def pair_frame(panel: Panel, target: str) -> pd.DataFrame:
     age = _age(panel, target).reindex(rows.index)
     frame = pd.DataFrame({"score": rows[target], "anchor": rows[panel.anchor], "age": age})
     return frame.reset_index(drop=True)
-
-
-def _is_accuracy_like(metric: str) -> bool:
-    return any(part in metric.lower() for part in ACCURACY_LIKE)
 
 
 def _most_common(values: pd.Series) -> list[str]:

@@ -120,19 +120,15 @@ def _problem(content) -> str | None:
             return f"is damaged: {name!r} is missing or not a {kind.__name__}"
     seen = set()
     for number, row in enumerate(content["rows"], 1):
-        if not _is_row(row):
+        cell = row.get("cell") if isinstance(row, dict) else None
+        if not isinstance(cell, dict) or (
+            isinstance(row.get("metrics"), dict) == isinstance(row.get("error"), str)
+        ):
             return f"is damaged: row {number} does not have a cell with metrics or an error"
-        key = cell_key(row["cell"])
-        if key in seen:
+        if (key := cell_key(cell)) in seen:
             return f"is damaged: two rows have the cell {key}"
         seen.add(key)
     return None
-
-
-def _is_row(row) -> bool:
-    if not isinstance(row, dict) or not isinstance(row.get("cell"), dict):
-        return False
-    return isinstance(row.get("metrics"), dict) != isinstance(row.get("error"), str)
 
 
 def _version(name: str) -> str | None:

@@ -18,16 +18,7 @@ from pathlib import Path
 from heckesel.errors import DataError, HeckeselError, IdentificationWarning
 from heckesel.io import write_atomically
 from reproduction import load
-from reproduction.result_files import (
-    cell_key,
-    difference,
-    provenance,
-    read_results_file,
-    read_times,
-    results_path,
-    rows_of_auto,
-    write_results,
-)
+from reproduction import result_files as files
 
 
 def attempt(function: Callable, *arguments):
@@ -54,17 +45,17 @@ def run(
     same.
     """
     module = load(name)
-    path = results_path(name, folder, quick)
+    path = files.results_path(name, folder, quick)
     times_path = path.with_suffix(".times.json")
     grid = module.cells(quick)
     chunks = _chunks(module, grid)
-    keys = {cell: cell_key(asdict(cell)) for cell in grid}
+    keys = {cell: files.cell_key(asdict(cell)) for cell in grid}
     hashes, packages = getattr(module, "DATA_HASHES", {}), getattr(module, "PACKAGES", ())
-    made = provenance(_device_name(device), hashes, packages)
-    kept = {cell_key(row["cell"]): row for row in rows_of_auto(name, path.parent)}
+    made = files.provenance(_device_name(device), hashes, packages)
+    kept = {files.cell_key(row["cell"]): row for row in files.rows_of_auto(name, path.parent)}
     chunks = {key: members for key, members in chunks.items() if keys[members[0]] not in kept}
     done = _finished(path, [[keys[cell] for cell in members] for members in chunks.values()], made)
-    times = read_times(times_path) if times_path.exists() else {}
+    times = files.read_times(times_path) if times_path.exists() else {}
     missing = [chunk for chunk, members in chunks.items() if keys[members[0]] not in done]
     for chunk, (outcomes, seconds) in _outcomes(name, missing, quick, device, executor):
         for cell, outcome in zip(chunks[chunk], outcomes, strict=True):
@@ -73,7 +64,7 @@ def run(
                 found = {"error": f"{type(outcome).__name__}: {outcome}"}
             done[keys[cell]] = {"cell": asdict(cell)} | found
         times[chunk] = seconds
-        write_results(path, list(done.values()), made)
+        files.write_results(path, list(done.values()), made)
         write_atomically(times_path, json.dumps(times, indent=1, sort_keys=True) + "\n")
         failures = sum(isinstance(outcome, Exception) for outcome in outcomes)
         report(f"{name} {chunk}: {len(outcomes)} cells, {failures} failed, {seconds:.1f} s")
@@ -84,7 +75,13 @@ def run_chunk(name: str, chunk: str, quick: bool, device: str, threads: int | No
     """The outcomes of one chunk and the seconds they took; a plain function, so that it can be sent
     to another process or machine."""
     if threads is not None:
-        _limit_threads(threads)
+        import torch
+
+        torch.set_num_threads(threads)
+        with suppress(ModuleNotFoundError):  # comes with scikit-learn, which not every grid needs
+            from threadpoolctl import threadpool_limits
+
+            threadpool_limits(threads)
     module = load(name)
     members = _chunks(module, module.cells(quick))[chunk]
     started = time.perf_counter()
@@ -128,16 +125,6 @@ def on_cluster(client) -> Executor:
     return client.get_executor(pure=False)
 
 
-def _limit_threads(threads: int) -> None:
-    import torch
-
-    torch.set_num_threads(threads)
-    with suppress(ModuleNotFoundError):  # comes with scikit-learn, which not every grid needs
-        from threadpoolctl import threadpool_limits
-
-        threadpool_limits(threads)
-
-
 def _finished(path: Path, wanted: list[list[str]], made: dict) -> dict[str, dict]:
     """Rows by key, of the chunks that are complete and without an error; wanted : the keys of each
     chunk.
@@ -146,10 +133,10 @@ def _finished(path: Path, wanted: list[list[str]], made: dict) -> dict[str, dict
     """
     if not path.exists():
         return {}
-    content = read_results_file(path)
-    there = {cell_key(row["cell"]): row for row in content["rows"] if "metrics" in row}
+    content = files.read_results_file(path)
+    there = {files.cell_key(row["cell"]): row for row in content["rows"] if "metrics" in row}
     whole = [keys for keys in wanted if all(key in there for key in keys)]
-    differs = difference(content, made)
+    differs = files.difference(content, made)
     if whole and len(whole) < len(wanted) and differs:
         raise DataError(
             f"{path} {differs}, and {len(wanted) - len(whole)} of its {len(wanted)} chunks are "

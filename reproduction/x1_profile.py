@@ -13,11 +13,9 @@ from heckesel.classical.spline_profile import RhoInfo
 from heckesel.datasets import make_controlled, make_interactions
 from heckesel.datasets.simulated import interactions_f0
 from heckesel.deep.training import NetworkConfig
-from reproduction import baselines
 from reproduction.baselines import Oracle
 from reproduction.e1_controlled import ALPHAS, POOL, RHOS, SEEDS, SIGMA, controlled_problem
-from reproduction.problems import Problem, metrics_row
-from reproduction.runner import attempt
+from reproduction.problems import Problem, metrics_row, run_cells
 
 PRIORS = ("uniform", "positive", "negative")
 # A method that weights rho takes a prior. The others are run on the five columns only, because A-E1
@@ -62,22 +60,18 @@ def problem(cell: Cell) -> Problem:
 
 
 def run_chunk(cells: list[Cell], device: str = "auto") -> list:
-    problems = [problem(cell) for cell in cells]
-    seeds, given = [cell.seed for cell in cells], {"oracle": ORACLE, "prior": cells[0].prior}
-    fits = baselines.fit(cells[0].method, problems, seeds, NETWORK, device=device, **given)
-    return [attempt(_row, *pair) for pair in zip(problems, fits, strict=True)]
+    options = {"oracle": ORACLE, "prior": cells[0].prior, "device": device, "row": _row}
+    return run_cells(cells, problem, network=NETWORK, **options)
 
 
 def _row(problem: Problem, fit) -> dict[str, float]:
-    return metrics_row(fit, problem.x, problem.test_truth) | curve_row(fit)
-
-
-def curve_row(fit) -> dict[str, float]:
-    """The two best modes and the interval, for methods with a likelihood curve over rho."""
+    """Metrics, and for methods with a likelihood curve over rho the two best modes and the
+    interval."""
+    row = metrics_row(fit, problem.x, problem.test_truth)
     if not isinstance(fit.info, RhoInfo):
-        return {}
+        return row
     low, high = fit.info.rho_interval
-    row = {"rho_low": low, "rho_high": high, "modes": float(len(fit.info.modes))}
+    row |= {"rho_low": low, "rho_high": high, "modes": float(len(fit.info.modes))}
     for place, mode in enumerate(fit.info.modes[:2]):
         row |= {f"mode{place}_rho": mode.rho, f"mode{place}_weight": mode.weight}
     height = np.array(fit.info.curve["log_evidence"])

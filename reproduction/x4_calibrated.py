@@ -15,8 +15,6 @@ from reproduction.problems import AUTO, Problem, problem_row, run_cells
 NETWORK = NetworkConfig(n_members=10, folds=5, noise="auto", tails="auto")
 CONTROL_METHODS = (AUTO, "heckman_two_step", "heckman_joint", "deep_ensemble")
 METHODS = (*CONTROL_METHODS, "weighted_ensemble", "skyline")
-TABLES = e2_semireal.TABLES
-SEEDS = e2_semireal.SEEDS
 DATA_HASHES = e2_semireal.DATA_HASHES
 chunk_of = "{0.dataset} {0.method}".format  # cells of one shape
 
@@ -35,17 +33,14 @@ class Cell:
 def cells(quick: bool = False) -> list[Cell]:
     if quick:
         return [Cell("wine", 0.8, 1.0, seed, name) for seed in range(2) for name in METHODS]
-    real = [
-        Cell(dataset, rho, 1.0, seed, name)
-        for dataset, (rho, seeds) in product(TABLES, SEEDS.items())
-        for seed, name in product(seeds, METHODS)
-    ]
+    draws = product(e2_semireal.DRAWS, METHODS)
+    real = [Cell(dataset, rho, 1.0, seed, name) for (dataset, rho, seed), name in draws]
     grid = (e1_controlled.RHOS, e1_controlled.ALPHAS, e1_controlled.SEEDS, CONTROL_METHODS)
     return real + [Cell("controlled", *each) for each in product(*grid)]
 
 
 def run_chunk(cells: list[Cell], device: str = "auto") -> list:
-    return run_cells(cells[0].method, cells, problem, network=NETWORK, device=device, row=_metrics)
+    return run_cells(cells, problem, network=NETWORK, device=device, row=_metrics)
 
 
 def problem(cell: Cell) -> Problem:

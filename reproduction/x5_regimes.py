@@ -21,17 +21,8 @@ import numpy as np
 from heckesel.deep.training import NetworkConfig
 from heckesel.metrics import evaluate
 from reproduction import baselines
+from reproduction import regime_draws as draws
 from reproduction.problems import AUTO, AutoFit, fit_auto
-from reproduction.regime_draws import (
-    ERRORS,
-    INSTRUMENTS,
-    OUTCOMES,
-    RHOS,
-    SELECTIONS,
-    SIZES,
-    Draw,
-    draw_regime,
-)
 from reproduction.runner import attempt
 
 DESIGN_SEEDS, FRESH_SEEDS = range(2), range(100, 108)
@@ -65,27 +56,24 @@ def settings() -> tuple[Setting, ...]:
     third one for some combinations, up to 200 settings. The larger ones, which take longer, come
     first."""
     rng = np.random.default_rng(SETTINGS_SEED)
-    forms = list(product(OUTCOMES, SELECTIONS))
-    combinations = list(product(INSTRUMENTS, ERRORS, RHOS))
+    forms = list(product(draws.OUTCOMES, draws.SELECTIONS))
+    combinations = list(product(draws.INSTRUMENTS, draws.ERRORS, draws.RHOS))
     found = set()
-    for each, n in product(combinations, SIZES):
+    for each, n in product(combinations, draws.SIZES):
         found.add(Setting(*each, *forms[rng.integers(len(forms))], n))
     for place in rng.permutation(len(combinations))[: SETTINGS - len(found)]:
         each = combinations[place]
-        others = [Setting(*each, *form, n) for form, n in product(forms, SIZES)]
+        others = [Setting(*each, *form, n) for form, n in product(forms, draws.SIZES)]
         others = [setting for setting in others if setting not in found]
         found.add(others[rng.integers(len(others))])
-    return tuple(sorted(found, key=_order))
-
-
-def _order(setting: Setting) -> tuple:
-    return (-setting.n, *astuple(setting))
+    return tuple(sorted(found, key=lambda each: (-each.n, *astuple(each))))
 
 
 def cells(quick: bool = False) -> list[Cell]:
     if quick:  # on a seed of the design, because fresh ones must not be used before the end
-        regimes = [(*pair, 0.5) for pair in zip(INSTRUMENTS, ERRORS, strict=False)]
-        small = [each for each in settings() if each.n == min(SIZES)]
+        pairs = zip(draws.INSTRUMENTS, draws.ERRORS, strict=False)
+        regimes = [(*pair, 0.5) for pair in pairs]
+        small = [each for each in settings() if each.n == min(draws.SIZES)]
         small = [each for each in small if (each.instrument, each.errors, each.rho) in regimes]
         return _cells(small, DESIGN_SEEDS[:1], METHODS)
     asked = os.environ.get("X5_SEEDS", str(len(FRESH_SEEDS)))
@@ -112,27 +100,26 @@ def chunk_of(cell: Cell) -> str:
 
 
 def run_chunk(cells: list[Cell], device: str = "auto") -> list:
-    if cells[0].method == AUTO:
-        return [attempt(_auto_row, cell) for cell in cells]
     problems, seeds = [problem(cell) for cell in cells], [cell.seed for cell in cells]
+    if cells[0].method == AUTO:
+        return [attempt(_auto_row, drawn) for drawn in problems]
     started = time.perf_counter()
     fits = baselines.fit(cells[0].method, problems, seeds, NETWORK, device=device)
     seconds = (time.perf_counter() - started) / len(cells)
     return [attempt(row, *pair, seconds) for pair in zip(problems, fits, strict=True)]
 
 
-def _auto_row(cell: Cell) -> dict[str, float]:
-    drawn, started = problem(cell), time.perf_counter()
+def _auto_row(drawn: draws.Draw) -> dict[str, float]:
+    started = time.perf_counter()
     fit = fit_auto(drawn.data)
     return row(drawn, fit, time.perf_counter() - started)
 
 
-def problem(cell: Cell) -> Draw:
-    setting = astuple(cell)[:-2]
-    return draw_regime(*setting, seed=cell.seed)
+def problem(cell: Cell) -> draws.Draw:
+    return draws.draw_regime(*astuple(cell)[:-2], seed=cell.seed)
 
 
-def row(draw: Draw, fit, seconds: float) -> dict[str, float]:
+def row(draw: draws.Draw, fit, seconds: float) -> dict[str, float]:
     """METRICS in the selected-against region and over all points, whether the verdict says
     *supported*, and the seconds of the fit (a batch is split evenly among its draws)."""
     found = evaluate(draw.y, fit.predict(draw.x), f0=draw.f0, propensity_x=draw.propensity_x)

@@ -18,7 +18,6 @@ The estimators are functions for `reproduction.truth.judge`. The packages are op
   selected. It has intervals of rows, and none of a mean.
 """
 
-from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 
@@ -28,22 +27,16 @@ from scipy.optimize import approx_fprime
 from scipy.stats import norm
 
 from heckesel.errors import DataError
+from reproduction import x6_truth
 from reproduction.runner import attempt
 from reproduction.truth.judge import HALF_WIDTH, LEVEL, design_matrix, judge_outcome
-from reproduction.truth.sources import FILES, OUTCOMES, SOURCES
+from reproduction.truth.sources import FILES, OUTCOMES
+from reproduction.x6_truth import Cell, some_rows
 
 DATA_HASHES = FILES
 PACKAGES = ("statspai", "doubleml", "mapie", "statsmodels", "scikit-learn")
-MOST_ROWS = 4000  # of fits with StatsPAI and MAPIE, and of the hidden rows that MAPIE predicts
 REPLICATIONS = 100  # of the bootstrap
 chunk_of = "{0.source}".format
-
-
-@dataclass(frozen=True)
-class Cell:
-    source: str
-    outcome: str
-    method: str
 
 
 def cells(quick: bool = False) -> list[Cell]:
@@ -56,8 +49,7 @@ def check_data() -> None:
     """Raise an error that says how to get the packages or tables if they are missing."""
     if missing := [name for name in PACKAGES[:-1] if find_spec(name) is None]:
         raise DataError(f"x6 of other packages needs them: pip install {' '.join(missing)}")
-    for of in SOURCES.values():
-        of.read()
+    x6_truth.check_data()
 
 
 def run_chunk(cells: list[Cell], device: str = "cpu") -> list:
@@ -74,18 +66,17 @@ def run_cell(cell: Cell) -> dict:
     return {name: float(value) for name, value in row.items()}
 
 
-def some_rows(n: int, seed: int = 0) -> np.ndarray:
-    """At most MOST_ROWS of n rows, at random."""
-    if n <= MOST_ROWS:
-        return np.arange(n)
-    return np.sort(np.random.default_rng(seed).choice(n, MOST_ROWS, replace=False))
+def designs(x, y, instruments) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The columns of the outcome, those of selection, and who is selected."""
+    covariates = design_matrix(x.drop(columns=instruments))
+    both = np.column_stack([covariates, design_matrix(x[instruments])[:, 1:]])
+    return covariates, both, y.notna().to_numpy()
 
 
 def statspai_ml(x, y, instruments, groups):
     import statspai
 
-    covariates, s = design_matrix(x.drop(columns=instruments)), y.notna().to_numpy()
-    both = np.column_stack([covariates, design_matrix(x[instruments])[:, 1:]])
+    covariates, both, s = designs(x, y, instruments)
     names = [f"x{column}" for column in range(both.shape[1])]
     rows = some_rows(len(y))
     data = pd.DataFrame(both, columns=names).assign(y=y.to_numpy())
@@ -110,8 +101,7 @@ def statspai_ml(x, y, instruments, groups):
 def statsmodels_two_step(x, y, instruments, groups):
     from statsmodels.api import OLS, Probit
 
-    covariates, s = design_matrix(x.drop(columns=instruments)), y.notna().to_numpy()
-    both = np.column_stack([covariates, design_matrix(x[instruments])[:, 1:]])
+    covariates, both, s = designs(x, y, instruments)
     values = y.to_numpy()
 
     start = Probit(s.astype(float), both).fit(disp=0).params

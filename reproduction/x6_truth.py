@@ -25,7 +25,7 @@ from reproduction.runner import attempt
 from reproduction.truth.judge import LEVEL, mean_row
 from reproduction.truth.sources import FILES, OUTCOMES, SOURCES, KnownOutcome, load_outcome
 
-MOST_ROWS = 4000  # of fits with networks or a likelihood over rho, and of the hidden rows scored
+MOST_ROWS = 4000  # of slow fits, and of the hidden rows whose distributions are scored
 FEW_VALUES = 10  # outcomes with more have intervals of individual rows
 UNCORRECTED = 1e-6  # scale of a prior on rho that allows no correction
 DATA_HASHES = FILES
@@ -66,10 +66,9 @@ def run_chunk(cells: list[Cell], device: str = "auto") -> list:
 
 def run_cell(cell: Cell) -> dict[str, float]:
     known = load_outcome(cell.source, cell.outcome)
-    everyone = np.concatenate([known.y[~known.hidden], known.truth])
-    sd, truth = everyone.std(ddof=1), known.truth.mean()
-    truth_se = known.truth.std(ddof=1) / np.sqrt(len(known.truth))
-    n_values = len(np.unique(everyone))
+    truth, truth_se, sd = known.scale
+    values = np.union1d(known.y[~known.hidden], known.truth)
+    n_values = len(values)
     if cell.method == "truth":
         row = {"n": len(known.y), "n_hidden": known.hidden.sum(), "n_known": len(known.truth)}
         row |= {"truth": truth, "truth_se": truth_se, "sd": sd, "selected_mean": known.y.mean()}
@@ -87,19 +86,24 @@ def run_cell(cell: Cell) -> dict[str, float]:
     if not np.isfinite([mean, low, high]).all():
         return {"refused": 1.0}
     row = mean_row(mean, low, high, truth, truth_se, sd)
-    scored = np.arange(len(known.truth))
-    if len(scored) > MOST_ROWS:
-        scored = np.sort(np.random.default_rng(1).choice(scored, MOST_ROWS, replace=False))
+    scored = some_rows(len(known.truth), seed=1)
     rows, y = hidden[known.hidden_rows_known].iloc[scored], known.truth[scored]
     if classifier:
         probability = model.predict_proba(rows, "unselected")[:, 1]
-        row["brier"] = float(np.mean((probability - (y == everyone.max())) ** 2))
+        row["brier"] = float(np.mean((probability - (y == values.max())) ** 2))
     else:
         row |= rows_row(model.predict_distribution(rows, "unselected"), y, sd, n_values)
     verdict = getattr(model, "identification_", None)
     if cell.method in ("auto", "default", "classifier") and verdict is not None:
         row["verdict"] = float(VERDICTS.index(verdict.verdict))
     return row
+
+
+def some_rows(n: int, seed: int = 0) -> np.ndarray:
+    """At most MOST_ROWS of n rows, at random."""
+    if n <= MOST_ROWS:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(seed).choice(n, MOST_ROWS, replace=False))
 
 
 def fit(method: str, known: KnownOutcome) -> tuple:
@@ -109,10 +113,8 @@ def fit(method: str, known: KnownOutcome) -> tuple:
         instruments, names = [], known.covariates
     kind, options = hk.HeckmanRegressor, {}
     if method == "ensemble":
-        kind, options = (
-            hk.DeepEnsembleRegressor,
-            {"networks": hk.Networks(n_members=10, device="cpu")},
-        )
+        kind = hk.DeepEnsembleRegressor
+        options["networks"] = hk.Networks(n_members=10, device="cpu")
     elif method in ("two-step", "ml", "profile"):
         options["method"] = method
     elif method in CLASSIFIERS:
@@ -121,9 +123,7 @@ def fit(method: str, known: KnownOutcome) -> tuple:
         options["rho_prior"] = UNCORRECTED
     elif method in ("auto", "prior", "classifier"):
         options["rho_prior"] = held_out_prior(known.source)
-    rows = np.arange(len(y))
-    if method in LONG and len(rows) > MOST_ROWS:
-        rows = np.sort(np.random.default_rng(0).choice(rows, MOST_ROWS, replace=False))
+    rows = some_rows(len(y)) if method in LONG else np.arange(len(y))
     groups = None if known.groups is None else known.groups[rows]
     model = kind(instruments, **options)
     return model.fit(known.x[names].iloc[rows], y.iloc[rows], groups=groups), names

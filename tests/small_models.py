@@ -22,11 +22,6 @@ def table():
     return X, draw.frame["y"]
 
 
-def heavy_tailed(y):
-    """y with outliers that nothing explains."""
-    return y + np.where(np.arange(N) % 9 == 0, np.random.default_rng(0).normal(size=N) * 6, 0.0)
-
-
 X, Y = table()
 MODELS = {
     "linear": hk.HeckmanRegressor(["z"], method="ml", missing="indicator"),

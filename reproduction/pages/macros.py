@@ -156,18 +156,15 @@ def _panels() -> Iterator[Macro]:
     yield Macro("VigNTotal", counted(len))
     yield Macro("VigNBoundary", counted(lambda rows: sum(r["boundary"] for r in rows)))
     real = {"task": "Image Classification", "target": "ImageNet ReaL"}
-    for name, metric, cell in (
-        ("VigMTRho", "rho", {"task": "Machine Translation", "target": ""}),
-        ("VigImageNetReaLRho", "rho", real),
-        ("VigImageNetReaLSE", "rho_se", real),
-    ):
-        yield Macro(name, partial(_panel_value, metric=metric, **cell))
 
+    def number(results: Results, metric: str, **cell) -> float | None:
+        """None if the dump has no such fit, or the fit has no such number."""
+        found = matching(main_panels(results), **cell)
+        return found[0].get(metric) if found else None
 
-def _panel_value(results: Results, metric: str, **cell) -> float | None:
-    """None if the dump has no such fit, or the fit has no such number."""
-    found = matching(main_panels(results), **cell)
-    return found[0].get(metric) if found else None
+    yield Macro("VigMTRho", partial(number, metric="rho", task="Machine Translation", target=""))
+    yield Macro("VigImageNetReaLRho", partial(number, metric="rho", **real))
+    yield Macro("VigImageNetReaLSE", partial(number, metric="rho_se", **real))
 
 
 def fixed(value: float, digits: int) -> str:

@@ -112,9 +112,8 @@ def main() -> int:
     from reproduction.pages.paper_figures import draw_figures
 
     paper = Path("paper")
-    for path in regenerate(Path("results"), paper, train="--train" in sys.argv[1:]):
-        print(path)
-    for path in draw_figures(paper / "figures"):
+    written = regenerate(Path("results"), paper, train="--train" in sys.argv[1:])
+    for path in (*written, *draw_figures(paper / "figures")):
         print(path)
     readme = Path("README.md")
     write_atomically(readme, with_results(readme.read_text(encoding="utf-8"), Path("results")))

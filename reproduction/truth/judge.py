@@ -40,9 +40,7 @@ def judge(estimate: Callable, outcomes: Iterable = tuple(OUTCOMES)) -> pd.DataFr
 def judge_outcome(estimate: Callable, source: str, outcome: str) -> dict:
     """The row of one outcome, see `judge`."""
     known = load_outcome(source, outcome)
-    everyone = np.concatenate([known.y[~known.hidden], known.truth])
-    sd, truth = everyone.std(ddof=1), known.truth.mean()
-    truth_se = known.truth.std(ddof=1) / np.sqrt(len(known.truth))
+    truth, truth_se, sd = known.scale
     naive = least_squares(known.x, known.y, known.instruments, known.groups)
     row = {"n": len(known.y), "selected": 1 - known.hidden.mean(), "sd": sd}
     row |= {"truth": truth, "truth_se": truth_se, "naive": naive, "naive_error": naive - truth}

@@ -86,6 +86,13 @@ class KnownOutcome:
         return [name for name in self.x.columns if name not in self.instruments]
 
     @property
+    def scale(self) -> tuple[float, float, float]:
+        """The truth, its standard error, and the standard deviation of the known outcome."""
+        everyone = np.concatenate([self.y[~self.hidden], self.truth])
+        error = self.truth.std(ddof=1) / np.sqrt(len(self.truth))
+        return self.truth.mean(), error, everyone.std(ddof=1)
+
+    @property
     def hidden(self) -> np.ndarray:
         return self.y.isna().to_numpy()
 

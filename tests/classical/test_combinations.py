@@ -49,17 +49,6 @@ def test_the_combination_of_one_coefficient_is_its_row_of_the_table(women, metho
     assert list(found.index) == ["educ = 0", "exper = 0", "age = 0"]
 
 
-def test_a_profile_interval_of_a_sum_does_not_depend_on_the_parametrisation(women):
-    women = women.assign(total=women.educ + women.exper)
-    first = hk.heckman("lwage ~ educ + exper", "~ educ + exper + age", women)
-    second = hk.heckman("lwage ~ total + exper", "~ total + exper + age", women)
-    assert first.inference == "profile"
-    shown = ["estimate", "se", "p", "low", "high"]
-    one = first.lincom("educ - exper = 0")[shown]
-    other = second.lincom("-exper = 0")[shown]  # b educ + c exper = b total + (c - b) exper
-    np.testing.assert_allclose(one, other, rtol=1e-4)
-
-
 def test_nested_probits_have_the_likelihood_ratio_of_statsmodels(women):
     formulas = "inlf ~ educ + kidslt6 + age", "inlf ~ educ"
     ours, theirs = zip(
@@ -70,13 +59,6 @@ def test_nested_probits_have_the_likelihood_ratio_of_statsmodels(women):
     assert test.statistic == pytest.approx(2 * (theirs[0].llf - theirs[1].llf), rel=1e-9)
     assert test.degrees_of_freedom == 2
     assert test == ours[1].lrtest(ours[0])
-
-
-def test_the_likelihood_ratio_of_shape_against_normal_errors_is_the_test_of_errors(women):
-    normal, shape = (hk.heckman(*FORMULAS, women, errors=each) for each in ("normal", "shape"))
-    found, known = shape.lrtest(normal), shape.test_errors("lr")["normal errors"]
-    assert found.statistic == pytest.approx(known.statistic, rel=1e-6)
-    assert found.degrees_of_freedom == known.degrees_of_freedom == 2
 
 
 @pytest.mark.parametrize(
@@ -108,20 +90,6 @@ def test_contrasts_are_differences_of_averages(fits):
         fit.margins(contrast={"city": [0, 2]})
     with pytest.raises(hk.DataError, match="two or more values"):
         fit.margins(contrast={"educ": 12})
-
-
-def test_an_average_at_values_of_all_columns_is_a_prediction(women, fits):
-    at = {"educ": [10, 16], "exper": 7, "city": 1}
-    found = fits["two-step"].average(at=at)
-    rows = pd.DataFrame({"educ": [10, 16], "exper": 7, "city": 1})
-    law = fits["two-step"].predict(rows)
-    np.testing.assert_allclose(found["mean"], law.mean, rtol=1e-12)
-    np.testing.assert_allclose(found["se"], np.sqrt(law.epistemic), rtol=1e-9)
-    model = hk.HeckmanRegressor(["age"], method="two-step")
-    X = women[["educ", "exper", "age"]].astype(float)
-    model.fit(X, women.lwage)
-    by_hand = model.average(X.assign(educ=12.0)).loc["all"]
-    np.testing.assert_allclose(model.average(X, at={"educ": 12}).loc[12.0], by_hand.to_frame().T)
 
 
 def test_clusters_in_two_ways_in_least_squares_are_those_of_statsmodels(women):

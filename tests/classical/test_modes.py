@@ -84,21 +84,6 @@ def test_no_random_start_beats_the_scan(setting, seeds):
     assert max(behind) < 1e-6, f"worst seed {seeds[int(np.argmax(behind))]}: {max(behind):.3g}"
 
 
-def test_score_and_hessian_of_the_sample_equal_differences():
-    sample, _ = standardised_sample(draw("badly scaled", 2))
-    size = sample.q + sample.p + 2
-    point = np.append(np.random.default_rng(1).normal(0, 0.3, size - 2), [0.9, 0.5])
-    _, score, hessian = evaluate(sample, point)
-    step = 1e-5
-    moves = [
-        (evaluate(sample, point + d), evaluate(sample, point - d)) for d in step * np.eye(size)
-    ]
-    slope = [(up[0] - down[0]) / (2 * step) for up, down in moves]
-    bend = [(up[1] - down[1]) / (2 * step) for up, down in moves]
-    np.testing.assert_allclose(score, slope, rtol=1e-7, atol=1e-5)
-    np.testing.assert_allclose(hessian, bend, rtol=1e-7, atol=1e-5)
-
-
 def test_greene_lists_the_global_mode_before_the_printed_one():
     fit = fit_mroz_greene()
     assert fit.loglik == pytest.approx(-1479.654, abs=5e-4)

@@ -36,22 +36,6 @@ def test_selected_and_unselected_average_to_the_population(linear):
     np.testing.assert_allclose(chance * parts[0] + (1 - chance) * parts[1], whole, atol=1e-10)
 
 
-@pytest.mark.parametrize("target", ["population", "selected", "unselected"])
-def test_moments_quantiles_and_draws_describe_one_distribution(linear, target):
-    predictive = linear.predict(linear.design.frame.head(5), target=target)
-    draws = predictive.sample(100_000, seed=1)
-    np.testing.assert_allclose(draws.mean(0), predictive.mean, atol=4 * 1.6 / np.sqrt(1e5))
-    np.testing.assert_allclose(
-        draws.std(0), predictive.std, rtol=0.012
-    )  # 4 x sd/sqrt(2n), and tails
-    for level in (0.05, 0.5, 0.9):
-        np.testing.assert_allclose(predictive.cdf(predictive.quantile(level)), level, atol=1e-9)
-    low, high = predictive.interval(0.9).T
-    inside = ((draws > low) & (draws < high)).mean(0)
-    np.testing.assert_allclose(inside, 0.9, atol=0.004)
-    np.testing.assert_allclose(predictive.std**2, predictive.epistemic + predictive.aleatoric)
-
-
 def test_intervals_cover_the_outcomes_of_each_group():
     """Fit on one sample, check on the true outcomes of another, hidden ones included."""
     rng = np.random.default_rng(5)

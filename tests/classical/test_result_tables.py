@@ -28,14 +28,6 @@ def two_step():
     return hk.heckman(*EQUATIONS, WOMEN, method="two-step")
 
 
-@pytest.fixture(scope="module")
-def classes():
-    loans = hk.datasets.make_loans(1500, seed=0).frame
-    return hk.HeckmanClassifier(["leniency"], method="ml").fit(
-        loans.drop(columns="default"), loans["default"]
-    )
-
-
 def test_a_probit_has_the_tables_of_statsmodels():
     ours = hk.probit("inlf ~ educ + age + kidslt6", WOMEN)
     x = sm.add_constant(WOMEN[["educ", "age", "kidslt6"]])
@@ -98,19 +90,6 @@ def test_two_step_residuals_are_those_of_least_squares(two_step):
     assert list(rows.lwage.dropna()) == list(WOMEN.lwage.dropna())
 
 
-def test_new_rows_keep_their_columns_and_labels(two_step):
-    new = WOMEN.iloc[[5, 700]].rename(index=str)
-    found, known = two_step.augment(new), two_step.augment().iloc[[5, 700]]
-    assert list(found.index) == ["5", "700"]
-    assert set(new.columns) < set(found.columns)
-    for name in ("fitted", "fitted_selected", "residual", "p_selected", "inverse_mills"):
-        # rows are multiplied in blocks of another size
-        np.testing.assert_allclose(found[name], known[name], rtol=1e-12)
-    without = two_step.augment(new.drop(columns="lwage"))
-    assert without.residual.isna().all()
-    assert not without.selected.any()
-
-
 def test_t_errors_select_by_a_t_distribution():
     fit = hk.heckman("y ~ x", "~ x + z", FRAME, errors="t")
     row = fit.augment().iloc[7]
@@ -119,22 +98,6 @@ def test_t_errors_select_by_a_t_distribution():
     np.testing.assert_allclose(row.p_selected, t.cdf(index), rtol=1e-10)
     above = integrate.quad(lambda u: u * t.pdf(u), -index, np.inf)[0]
     np.testing.assert_allclose(row.inverse_mills, above / t.cdf(index), rtol=1e-6)
-
-
-def test_two_classes_have_probabilities_that_match_the_estimator(classes):
-    loans = hk.datasets.make_loans(1500, seed=0).frame
-    X, rows = loans.drop(columns="default"), classes.result_.augment()
-    np.testing.assert_allclose(rows.fitted, classes.predict_proba(X)[:, 1])
-    np.testing.assert_allclose(
-        rows.fitted_selected, classes.predict_proba(X, target="selected")[:, 1]
-    )
-    seen = rows[rows.selected]
-    np.testing.assert_allclose(seen.residual, (loans["default"] - rows.fitted_selected).dropna())
-    assert classes.result_.tidy()["equation"].unique().tolist() == [
-        "outcome",
-        "select",
-        "ancillary",
-    ]
 
 
 def test_augment_refuses_duplicate_columns_and_fits_without_rows(two_step, tmp_path):

@@ -59,17 +59,6 @@ def test_a_level_at_which_all_are_alike_gives_the_supremum_of_the_likelihood():
     assert np.isnan(fit.se.iloc[3])
 
 
-def test_without_selection_the_standard_errors_are_those_of_the_other_rows():
-    everyone = np.where(DUMMY == 1, 1.0, A - B + E > 0)
-    with pytest.warns(hk.IdentificationWarning):
-        fit = hk.HeckmanClassifier(method="ml").fit(X[:, :3], everyone).result_
-    rest = DUMMY == 0
-    free = fit_probit(np.column_stack([np.ones(N), A, B])[rest], everyone[rest] == 1)
-    expected = np.sqrt(np.diag(np.linalg.inv(-free.hessian)))
-    np.testing.assert_allclose(fit.se.to_numpy()[:3], expected, rtol=1e-6)
-    assert np.isnan(fit.se.iloc[3])
-
-
 def test_perfectly_separated_classes_have_no_rho_and_a_probit_of_selection():
     model = fitted(APART)
     fit = model.result_

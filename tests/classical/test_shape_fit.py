@@ -9,7 +9,6 @@ from scipy.special import log_ndtr, ndtr
 import heckesel as hk
 
 NEAR_95 = 0.95 - 3 * np.sqrt(0.95 * 0.05 / 40)  # three Monte Carlo standard errors of 40 draws
-TARGETS = ("population", "selected", "unselected")
 
 
 def exponential(q, x, rng):
@@ -98,22 +97,6 @@ def test_likelihood_ratios_are_those_of_the_nested_fits(frame, fit):
     for line in ("shape errors", "log sigma:", "Test of normal errors", "Test of constant sigma"):
         assert line in text
     assert fit.to_dict()["tail"] == fit.tail
-
-
-@pytest.mark.parametrize("target", TARGETS)
-def test_the_mean_is_that_of_the_quantiles(frame, fit, target):
-    found = fit.predict(frame.head(6), target=target)
-    t = np.linspace(-7, 7, 57)
-    levels, weights = ndtr(t), 0.25 * np.exp(-0.5 * t**2) / np.sqrt(2 * np.pi)
-    values = found.quantile(levels)
-    np.testing.assert_allclose(weights @ values, found.mean, rtol=1e-6, atol=1e-6)
-    np.testing.assert_allclose(weights @ (values - found.mean) ** 2, found.std**2, rtol=1e-5)
-    np.testing.assert_allclose(found.cdf(values[25]), levels[25], rtol=1e-9)
-    step = 1e-5
-    slope = (found.cdf(values[30] + step) - found.cdf(values[30] - step)) / (2 * step)
-    np.testing.assert_allclose(np.log(slope), found.log_density(values[30]), atol=1e-5)
-    some = found.take(np.array([4, 1]))
-    np.testing.assert_allclose(some.quantile(0.3), found.quantile(0.3)[[4, 1]], rtol=1e-12)
 
 
 def covered(kind, draws, n, seed=5000, **options):

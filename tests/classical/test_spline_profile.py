@@ -152,15 +152,6 @@ def test_a_prior_moves_the_posterior_and_zero_is_zero():
             fit_profile(data, prior=bad)
 
 
-def test_weights_of_two_are_two_rows():
-    data = _draw(200, seed=9)
-    twice = replace(data, weight=np.where(np.arange(200) % 3, 1.0, 2.0))
-    rows = data.take(np.repeat(np.arange(200), twice.weight.astype(int)))
-    one = fit_profile(twice, interactions=(), knots=0)
-    other = fit_profile(replace(rows, weight=np.ones(rows.n)), interactions=(), knots=0)
-    np.testing.assert_allclose(one.info.rho_interval, other.info.rho_interval, rtol=1e-6)
-
-
 def test_the_basis_is_as_flexible_as_the_rows_support():
     rng = np.random.default_rng(0)
     rich, poor = spline_basis(rng.normal(size=(2000, 3))), spline_basis(rng.normal(size=(60, 3)))

@@ -51,25 +51,6 @@ def test_another_optimiser_finds_the_same_maximum(frame, fit):
     assert fit.loglik == pytest.approx(-textbook(fit.params.to_numpy(), frame), abs=1e-8)
 
 
-def test_standard_errors_are_those_of_the_differenced_likelihood(frame, fit):
-    point, step, size = fit.params.to_numpy(), 1e-4, len(fit.params)
-    moves = step * np.eye(size)
-    hessian = np.array(
-        [
-            [
-                textbook(point + a + b, frame)
-                - textbook(point + a - b, frame)
-                - textbook(point - a + b, frame)
-                + textbook(point - a - b, frame)
-                for b in moves
-            ]
-            for a in moves
-        ]
-    ) / (4 * step**2)
-    # second differences of a sum near 3000 keep about 1e-4 of the curvature
-    np.testing.assert_allclose(fit.se, np.sqrt(np.diag(np.linalg.inv(hessian))), rtol=1e-3)
-
-
 def test_normal_errors_end_as_the_normal_fit():
     data = draw(3000, 3, df=np.inf)
     flat = hk.heckman("y ~ x", "~ x + z", data)

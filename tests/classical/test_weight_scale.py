@@ -42,17 +42,3 @@ def test_estimates_and_verdict_do_not_depend_on_the_scale_of_the_weights(method)
         assert logliks == pytest.approx([one.loglik] * 3, rel=1e-9)
         assert one.modes[0].loglik == one.loglik
         assert one.loglik_independent < one.loglik
-
-
-def test_probit_counts_units_and_keeps_the_scale_of_its_likelihood():
-    frame = FRAME.assign(s=FRAME.y.notna() * 1.0, three=3, share=SHARE)
-    plain = hk.probit("s ~ x + z", frame)
-    assert hk.probit("s ~ x + z", frame, weights="three").n == 3 * len(frame)
-    one, tiny = (
-        hk.probit("s ~ x + z", frame, weights=scale * SHARE, weight_kind="probability")
-        for scale in (1.0, 1e-12)
-    )
-    assert one.n == plain.n == len(frame)
-    np.testing.assert_allclose(tiny.params, one.params, rtol=1e-9)
-    assert tiny.loglik == pytest.approx(1e-12 * one.loglik, rel=1e-9)
-    assert tiny.summary().splitlines()[0] == one.summary().splitlines()[0]

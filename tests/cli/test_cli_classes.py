@@ -93,21 +93,6 @@ def outcome(values, kind="auto", selected=None):
     return table.outcome("y", kind, selected)[1]
 
 
-def test_the_kind_of_outcome_is_detected_for_every_type_of_column():
-    assert outcome(["0", "1", "", "NA", "1.0"]) == (0, 1)
-    assert outcome(["0", "1", "2"]) is None
-    assert outcome(["1", "1", ""]) is None
-    assert outcome([" yes", "no ", ""]) == ("no", "yes")
-    assert outcome([True, None, False]) == (False, True)
-    assert outcome(pd.Categorical(["a", "b", None])) == ("a", "b")
-    with pytest.raises(hk.DataError, match="should hold numbers"):
-        outcome(["a", "b", "c"])
-    with pytest.raises(hk.DataError, match="should hold numbers but row 1"):
-        outcome(["1", "x", ""])
-    # what stands where nobody was selected does not count
-    assert outcome(["0", "1", "-9"], selected=pd.Series([1.0, 1.0, 0.0])) == (0, 1)
-
-
 def test_diagnose_uses_the_default_and_compare_both_classifiers(data, capsys):
     shown = run(capsys, "diagnose", data, *ROLES)
     assert shown.code == 0
@@ -156,27 +141,3 @@ def test_options_for_numbers_are_refused_for_two_classes(command, options, sente
     assert sentence in shown.err
     assert shown.err.count("\n") == 1
     assert [path.name for path in data.parent.iterdir()] == ["loans.csv"]
-
-
-def test_zero_and_one_are_numbers_if_an_option_needs_numbers(data, tmp_path, capsys):
-    options = ["--method", "two-step"]
-    shown = run(capsys, "fit", data, *ROLES, *options, "--out", tmp_path / "m")
-    assert shown.code == 0
-    assert shown.out.startswith(
-        f"repaid has the values 0 and 1 and is treated as a number, because {options[0]}"
-    )
-    assert isinstance(hk.load(tmp_path / "m"), hk.HeckmanRegressor)
-    classes = ["--kind", "classification"]
-    shown = run(capsys, "fit", data, *ROLES, *options, *classes, "--out", tmp_path / "n")
-    assert shown.code == 2
-
-
-def test_three_strings_are_refused_as_classes(tmp_path, capsys):
-    frame = loans("a", "b")
-    frame.loc[frame["repaid"].first_valid_index(), "repaid"] = "c"
-    path = tmp_path / "t.csv"
-    frame.to_csv(path, index=False)
-    typed = ["fit", path, *ROLES, "--kind", "classification", "--out", tmp_path / "m"]
-    shown = run(capsys, *typed, "--method", "ml")
-    assert shown.code == 2
-    assert "has 3 classes; merge them into two" in shown.err

@@ -3,11 +3,8 @@
 import io
 import json
 import os
-import re
-import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +12,6 @@ import pandas as pd
 import pytest
 
 import heckesel as hk
-from heckesel.cli.terminal import stage
-from heckesel.io import announce
 from tests.cli.command_line import run
 
 ROLES = ["--outcome", "repaid", "--instruments", "branch"]
@@ -102,21 +97,6 @@ def test_networks_are_fitted_saved_and_predict(method, data, tmp_path, capsys):
     assert np.isfinite(pd.read_csv(io.StringIO(shown.out))["mean"]).all()
 
 
-def test_parquet_in_and_out_gives_the_same_numbers(data, model, tmp_path, capsys):
-    table = tmp_path / "loans.parquet"
-    loans().to_parquet(table)
-    other = tmp_path / "from_parquet.heckesel"
-    run(capsys, "fit", table, *ROLES, "--method", "ml", "--out", other)
-    for out in ("a.parquet", "a.csv"):
-        assert run(capsys, "predict", other, table, "--out", tmp_path / out).code == 0
-    assert run(capsys, "predict", model, data, "--out", tmp_path / "b.parquet").code == 0
-    a, b = (pd.read_parquet(tmp_path / f"{name}.parquet") for name in "ab")
-    assert list(a.columns) == list(b.columns)
-    np.testing.assert_allclose(a["mean"], b["mean"], rtol=1e-9)
-    np.testing.assert_allclose(a["repaid"], b["repaid"], rtol=1e-12)
-    np.testing.assert_allclose(pd.read_csv(tmp_path / "a.csv")["std"], a["std"], rtol=1e-12)
-
-
 def test_compare_ranks_methods_by_held_out_likelihood_and_prints_the_caveat(data, capsys):
     pytest.importorskip("torch")
     options = ["--methods", "ml,two-step,deep-ensemble", "--epochs", 3, "--members", 1]
@@ -148,16 +128,6 @@ def test_compare_agrees_with_manual_cross_validation(data, capsys):
     np.testing.assert_allclose(found, total / len(frame), rtol=1e-10)
 
 
-def test_compare_says_why_no_method_can_be_fitted(tmp_path, capsys):
-    frame = loans().assign(twice=lambda f: 2 * f["income"])
-    frame.to_csv(tmp_path / "t.csv", index=False)
-    roles = [*ROLES, "--methods", "ml", "--splits", 2]
-    assert run(capsys, "compare", tmp_path / "t.csv", *roles).code == 0
-    shown = run(capsys, "compare", tmp_path / "t.csv", *roles, "--on-problem", "error")
-    assert shown.code == 1
-    assert "linear combination" in shown.err
-
-
 def test_selected_weights_exclude_and_missing_reach_the_fit(tmp_path, capsys):
     frame = loans().assign(seen=lambda f: np.where(f["repaid"].notna(), "yes", "no"), count=2)
     frame["name"] = [f"person {j}" for j in range(len(frame))]
@@ -177,57 +147,7 @@ def test_selected_weights_exclude_and_missing_reach_the_fit(tmp_path, capsys):
     assert loaded.result_.n_selected == 2 * int(loans()["repaid"].notna().sum())
 
 
-def test_without_an_instrument_the_verdict_is_printed_once(data, tmp_path, capsys):
-    out = tmp_path / "m.heckesel"
-    shown = run(capsys, "fit", data, "--outcome", "repaid", "--method", "ml", "--out", out)
-    assert shown.out.count("Identification: ") == 1
-    assert "there is no instrument, so rho comes from the assumed form" in " ".join(
-        shown.out.split()
-    )
-    assert shown.err == ""
-
-
-def test_predictions_of_a_log_fit_are_positive(tmp_path, capsys):
-    frame = loans().assign(repaid=lambda f: np.exp(f["repaid"] / 4))
-    frame.to_csv(tmp_path / "t.csv", index=False)
-    out = tmp_path / "m.heckesel"
-    options = ["--method", "ml", "--transform", "log", "--out", out]
-    assert run(capsys, "fit", tmp_path / "t.csv", *ROLES, *options).code == 0
-    shown = run(capsys, "predict", out, tmp_path / "t.csv")
-    assert (pd.read_csv(io.StringIO(shown.out))["low"] > 0).all()
-
-
 # Tables
-
-
-def written(tmp_path, text, name="t.csv", encoding="utf-8"):
-    path = tmp_path / name
-    path.write_bytes(text.encode(encoding))
-    return path
-
-
-def test_levels_are_compared_as_written(tmp_path, capsys):
-    """A model fitted to booleans and codes predicts from a CSV file with the same values."""
-    frame = loans().assign(
-        owner=lambda f: f.index % 2 == 0, code=lambda f: pd.Categorical(f.index // 2 % 4)
-    )
-    model = hk.HeckmanRegressor(["branch"], method="ml").fit(
-        frame.drop(columns="repaid"), frame["repaid"]
-    )
-    model.save(tmp_path / "m")
-    frame.to_csv(tmp_path / "t.csv", index=False)
-    shown = run(capsys, "predict", tmp_path / "m", tmp_path / "t.csv")
-    found = pd.read_csv(io.StringIO(shown.out))["mean"]
-    np.testing.assert_allclose(found, model.predict(frame), rtol=1e-12)
-
-
-def test_a_linear_fit_prints_its_coefficients_and_one_verdict(data, tmp_path, capsys):
-    method = ["--method", "two-step", "--out", tmp_path / "m.heckesel"]
-    shown = run(capsys, "fit", data, *ROLES, *method)
-    assert shown.code == 0
-    assert "coef    std err" in shown.out
-    assert shown.out.count("Identification: ") == 1
-    assert shown.out.splitlines()[-1] == f"Wrote {tmp_path / 'm.heckesel'}"
 
 
 # The shell
@@ -260,38 +180,6 @@ def completion(instruction, **words):
 def test_the_shell_can_complete_commands_options_and_values(line, found):
     place = str(len(line.split()) - 1)
     assert completion("bash_complete", COMP_WORDS=line, COMP_CWORD=place).split() == [found]
-
-
-@pytest.mark.parametrize(
-    ("shell", "registers"),
-    [
-        ("bash", "complete -o nosort -F _heckesel_completion heckesel"),
-        ("zsh", "compdef"),
-        ("fish", "complete"),
-    ],
-)
-def test_every_shell_gets_a_script_that_names_the_command(shell, registers):
-    script = completion(f"{shell}_source")
-    assert registers in script
-    assert "_HECKESEL_COMPLETE" in script
-
-
-@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash here")
-def test_bash_takes_the_script_as_the_documentation_says(tmp_path):
-    heckesel = tmp_path / "heckesel"
-    heckesel.write_text(f'#!/bin/sh\nexec {sys.executable} -m heckesel "$@"\n')
-    heckesel.chmod(0o755)
-    typed = (
-        'eval "$(_HECKESEL_COMPLETE=bash_source heckesel)"; COMP_WORDS=(heckesel co); '
-        'COMP_CWORD=1; _heckesel_completion heckesel; echo "${COMPREPLY[@]}"'
-    )
-    shown = subprocess.run(
-        ["bash", "-c", typed],
-        env=environment(PATH=f"{tmp_path}:{os.environ['PATH']}"),
-        capture_output=True,
-        text=True,
-    )
-    assert shown.stdout.split() == ["compare"], shown.stderr
 
 
 def test_a_closed_pipe_prints_no_traceback(data, model):
@@ -334,33 +222,3 @@ def test_slow_stages_are_lines_off_a_terminal_and_quiet_shows_none(
     assert any(line.startswith("fitting") for line in stages)
     assert any(line.startswith("writing the report: ") for line in stages)
     assert run(capsys, *typed, "--quiet").err == ""
-
-
-def test_lines_count_what_is_done_and_estimate_what_is_left(capsys, monkeypatch):
-    monkeypatch.setattr("heckesel.cli.terminal.SHOW_AFTER", 0.2)
-    with stage("comparing") as update:
-        update(1, 4)
-        time.sleep(0.6)
-        announce("the best again")
-        time.sleep(0.6)
-    first, second = capsys.readouterr().err.splitlines()
-    assert re.fullmatch(r"comparing, 1 of 4, about [01] s left \.\.\.", first)
-    assert second == "comparing: the best again ..."
-
-
-def test_python_names_the_stages_if_asked(capsys):
-    frame = loans()
-    model = hk.HeckmanRegressor(["branch"], learner="linear", verbose=True)
-    model.fit(frame.drop(columns="repaid"), frame["repaid"])
-    assert capsys.readouterr().err.startswith("heckesel: learning the outcome of ")
-    model.set_params(verbose=False).fit(frame.drop(columns="repaid"), frame["repaid"])
-    assert capsys.readouterr().err == ""
-
-
-def test_the_methods_of_the_shell_are_those_of_python():
-    from heckesel import classifier, deep_regressor, regressor
-    from heckesel.cli.fitting import CLASSIFIERS, METHODS
-
-    deep = {f"deep-{way}": ("DeepHeckmanRegressor", way) for way in deep_regressor.METHODS}
-    assert {way: ("HeckmanRegressor", way) for way in regressor.METHODS} | deep == METHODS
-    assert {*CLASSIFIERS} == {*classifier.METHODS}

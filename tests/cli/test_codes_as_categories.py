@@ -31,15 +31,3 @@ def test_codes_are_used_as_categories_in_fit_and_predict(name, problem, tmp_path
     assert run(capsys, "predict", out, path, *asked).code == 0
     mean = pd.read_csv(tmp_path / "p.csv")["mean"]
     np.testing.assert_allclose(mean, expected.predict(X), rtol=1e-9)
-
-
-def test_a_column_that_is_not_used_is_refused(tmp_path, capsys):
-    draw = hk.datasets.make_controlled(N, rho=0.5, alpha=1.5, seed=3).frame[["x", "z", "y"]]
-    draw.to_csv(tmp_path / "t.csv", index=False)
-    for wrong, said in (
-        ("y", "neither a regressor nor an instrument"),
-        ("q", "lacks the category 'q'"),
-    ):
-        shown = run(capsys, "diagnose", tmp_path / "t.csv", *ROLES[:4], "--categories", wrong)
-        assert shown.code == 2
-        assert said in shown.err

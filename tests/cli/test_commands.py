@@ -13,13 +13,6 @@ def heckesel(*arguments, cwd=None):
     )
 
 
-def test_help_names_the_commands():
-    shown = heckesel("--help")
-    assert shown.returncode == 0
-    assert "demo" in shown.stdout
-    assert "reproduce" in shown.stdout
-
-
 def test_the_demo_shows_both_fits_and_their_verdicts_and_leaves_a_report(tmp_path):
     pytest.importorskip("torch")
     shown = heckesel("demo", "--out", "shown.html", cwd=tmp_path)

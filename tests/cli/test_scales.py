@@ -51,14 +51,3 @@ def test_compare_fits_every_method_on_the_scale(wages, capsys):
         assert said["identification"]["evidence"]["scale"] == f"{scale}(wage)"
         scores[scale] = said["methods"][0]["log_likelihood"]
     assert scores["log"] > scores["sqrt"]  # both are likelihoods of the wage itself
-
-
-def test_classes_have_no_scale(wages, tmp_path, capsys):
-    text = wages.read_text().splitlines()
-    rows = [line if line.endswith(",") else line.rsplit(",", 1)[0] + ",yes" for line in text[1:]]
-    rows[::2] = [line.replace("yes", "no") for line in rows[::2]]
-    path = tmp_path / "classes.csv"
-    path.write_text("\n".join([text[0], *rows]))
-    shown = run(capsys, "diagnose", path, *ROLES, "--transform", "log")
-    assert (shown.code, shown.out) == (2, "")
-    assert "--transform needs a numeric outcome" in shown.err

@@ -68,16 +68,6 @@ def test_blocks_give_the_predictions_and_notes_of_the_whole_table(target, tmp_pa
     assert reasons[250] == "x is 'lots', not a finite number"
 
 
-def test_a_table_whose_rows_can_all_be_predicted_gets_no_reasons(tmp_path, capsys):
-    model, rows = fitted(tmp_path, capsys), drawn(1)
-    given = pa.Table.from_pandas(rows.assign(mean=1.0), preserve_index=False)
-    blocks, _, found, _ = scored(capsys, tmp_path, model, given)
-    assert blocks.code == 0
-    assert found.column_names[-4:] == ["predicted_mean", "std", "low", "high"]
-    assert blocks.err.count("already has a column 'mean'") == 1
-    assert "Wrote 450 rows" in blocks.out
-
-
 def test_an_error_in_a_late_block_names_the_row_and_leaves_no_file(tmp_path, capsys):
     model, rows = fitted(tmp_path, capsys, "--on-problem", "error"), drawn(1)
     rows.loc[rows.index[420], "x"] = np.nan
@@ -90,40 +80,3 @@ def test_an_error_in_a_late_block_names_the_row_and_leaves_no_file(tmp_path, cap
         in shown.err
     )
     assert [each.name for each in tmp_path.iterdir() if "out" in each.name] == []
-
-
-def test_a_file_that_does_not_exist_is_named(tmp_path, capsys):
-    for options in ((), ("--on-problem", "error")):
-        model = fitted(tmp_path, capsys, *options)
-        out = tmp_path / "out.parquet"
-        shown = run(capsys, "predict", model, tmp_path / "none.parquet", "--out", out)
-        assert (shown.code, shown.err.count("\n")) == (2, 1)
-        assert "there is no file" in shown.err
-
-
-def test_a_table_without_rows_is_refused(tmp_path, capsys):
-    model = fitted(tmp_path, capsys)
-    drawn().iloc[:0].to_parquet(tmp_path / "rows.parquet")
-    out = tmp_path / "out.parquet"
-    shown = run(capsys, "predict", model, tmp_path / "rows.parquet", "--out", out)
-    assert shown.code == 2
-    assert "has columns but no rows" in shown.err
-    assert not out.exists()
-
-
-def test_memory_does_not_grow_with_the_rows(tmp_path, capsys, monkeypatch):
-    """No more than two blocks are there at once."""
-    from heckesel.tables import files
-
-    model, sizes = fitted(tmp_path, capsys), []
-    columns = files.TableFile.columns
-    monkeypatch.setattr(
-        files.TableFile,
-        "columns",
-        lambda table, names: sizes.append(len(table.frame)) or columns(table, names),
-    )
-    rows, out = tmp_path / "rows.parquet", tmp_path / "out.parquet"
-    drawn(1).to_parquet(rows)
-    assert run(capsys, "predict", model, rows, "--out", out).code == 0
-    assert max(sizes) <= BLOCK
-    assert sum(sizes) == 2 * N  # once to check, once to predict

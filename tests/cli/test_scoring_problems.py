@@ -31,10 +31,6 @@ def fitted(request, frame, tmp_path_factory):
     return folder / "m"
 
 
-def test_codes_are_categories_of_the_model(fitted):
-    assert hk.load(fitted).columns_.levels == {"icd": ("250", "414", "V57")}
-
-
 def test_rows_that_can_be_predicted_are_and_others_have_a_reason(fitted, frame, tmp_path, capsys):
     rows = frame.head(6).drop(columns="y").astype({"x": object})
     rows["icd"] = ["250", "414", "E11", "250", None, None]
@@ -60,31 +56,6 @@ def test_rows_that_can_be_predicted_are_and_others_have_a_reason(fitted, frame, 
     X = frame.head(2).assign(icd=["250", "414"])
     expected = whole.predict(X) if first == "mean" else whole.predict_proba(X)[:, 1]
     np.testing.assert_allclose(predicted[first][:2], expected, rtol=1e-12)
-
-
-def test_if_every_row_is_predicted_the_exit_code_is_0_and_there_is_no_reason(
-    fitted, frame, tmp_path, capsys
-):
-    rows = frame.head(3).assign(icd="E11").drop(columns="z")
-    rows.to_csv(tmp_path / "new.csv", index=False)
-    shown = run(capsys, "predict", fitted, tmp_path / "new.csv", "--force")
-    assert shown.code == 0
-    assert "icd: 3 rows have a level" in shown.err
-    assert "reason" not in shown.out
-    rows.drop(columns="x").to_csv(tmp_path / "new.csv", index=False)
-    shown = run(capsys, "predict", fitted, tmp_path / "new.csv", "--force")
-    assert (shown.code, shown.out) == (2, "")
-    assert "lacks the column 'x'" in shown.err
-    shown = run(capsys, "predict", fitted, tmp_path / "new.csv", "--force", "--target", "selected")
-    assert shown.code == 2
-
-
-def test_codes_that_are_all_numbers_are_recognised(fitted, frame, tmp_path, capsys):
-    """Without V57 the column of the file reads as numbers."""
-    rows = frame.head(2).assign(icd=["250", "414"])
-    rows.to_csv(tmp_path / "new.csv", index=False)
-    shown = run(capsys, "predict", fitted, tmp_path / "new.csv", "--force")
-    assert (shown.code, "not seen" in shown.err) == (0, False)
 
 
 def test_a_model_not_to_be_used_predicts_by_force_and_repeats_why(tmp_path, capsys):

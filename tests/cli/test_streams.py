@@ -4,7 +4,6 @@ import csv
 import json
 import os
 import pty
-import resource
 import subprocess
 import sys
 
@@ -41,19 +40,6 @@ def heckesel(*arguments, **options):
     return subprocess.run(command, stderr=subprocess.PIPE, **options)
 
 
-@pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_an_incomplete_write_to_standard_output_is_an_error(unbuffered, model, table, tmp_path):
-    def half():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
-
-    with open(tmp_path / "out", "wb") as out:
-        environment = os.environ | {"PYTHONUNBUFFERED": unbuffered}
-        shown = heckesel("predict", model, table, stdout=out, env=environment, preexec_fn=half)
-    assert (tmp_path / "out").stat().st_size == 8192
-    assert shown.returncode == 1
-    assert shown.stderr.decode() == "heckesel: File too large\n"
-
-
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full here")
 @pytest.mark.parametrize("typed", ["predict {m} {t}", "diagnose {t} --outcome y", "--help"])
 def test_a_full_disk_behind_standard_output_is_an_error(typed, model, table):
@@ -61,21 +47,6 @@ def test_a_full_disk_behind_standard_output_is_an_error(typed, model, table):
         shown = heckesel(*typed.format(m=model, t=table).split(), stdout=full)
     assert shown.returncode == 1
     assert shown.stderr.decode() == "heckesel: No space left on device\n"
-
-
-@pytest.mark.parametrize("encoding", ["ascii"])
-def test_characters_outside_the_terminal_encoding_are_escaped(encoding, tmp_path):
-    drawn().rename(columns={"x": "größe☃"}).to_csv(tmp_path / "t.csv", index=False)
-    environment = os.environ | {"PYTHONIOENCODING": encoding}
-    options = {"stdout": subprocess.PIPE, "env": environment}
-    shown = heckesel("fit", tmp_path / "t.csv", *ROLES, "--out", tmp_path / "m", **options)
-    assert (shown.returncode, shown.stderr) == (0, b"")
-    shown = heckesel("predict", tmp_path / "m", tmp_path / "t.csv", **options)
-    assert (shown.returncode, shown.stderr) == (0, b"")
-    assert len(shown.stdout.splitlines()) == 301
-    shown = heckesel("diagnose", tmp_path / "t.csv", "--outcome", "größe☃s", **options)
-    assert shown.returncode == 2
-    assert b"Traceback" not in shown.stderr
 
 
 @pytest.mark.parametrize("text", ["a\rb", "\r", "a\r\nb", "a\nb", 'a"\rb', "a,b", "plain"])
@@ -111,23 +82,6 @@ def test_predictions_do_not_replace_columns_of_the_same_name(table, tmp_path, ca
         "predicted_predicted_low",
         "high",
     ]
-
-
-@pytest.mark.parametrize("role", ["x", "z"])
-@pytest.mark.parametrize("name", ["mean", "Intercept"])
-def test_a_column_the_model_uses_may_have_the_name_of_a_prediction(name, role, tmp_path, capsys):
-    frame = drawn().rename(columns={role: name})
-    frame.to_csv(tmp_path / "t.csv", index=False)
-    typed = [each if each != role else name for each in ROLES]
-    shown = run(capsys, "fit", tmp_path / "t.csv", *typed, "--out", tmp_path / "m")
-    assert shown.code == 0, shown.err
-    shown = run(capsys, "predict", tmp_path / "m", tmp_path / "t.csv", "--out", tmp_path / "p.csv")
-    assert shown.code == 0, shown.err
-    expected = hk.HeckmanRegressor(["z"], method="ml").fit(drawn()[["x", "z"]], drawn()["y"])
-    found = pd.read_csv(tmp_path / "p.csv")
-    np.testing.assert_allclose(found[name], frame[name], rtol=1e-12)
-    mean = found["predicted_mean" if name == "mean" else "mean"]
-    np.testing.assert_allclose(mean, expected.predict(drawn()[["x", "z"]]), rtol=1e-9)
 
 
 def on_a_terminal(*arguments) -> bytes:

@@ -2,18 +2,13 @@
 
 import os
 import signal
-import subprocess
-import sys
 import time
-from importlib.metadata import version
 
 import pytest
 
-import heckesel as hk
 from tests.cli.command_line import drawn, run
 
 ROLES = ["--outcome", "y", "--instruments", "z", "--method", "ml"]
-FORMULAS = "y ~ x", "~ x + z"
 
 
 @pytest.fixture
@@ -45,13 +40,9 @@ def alarm():
     "typed",
     [
         "fit {d}/pipe.csv {r} --out {d}/new",
-        "fit {d}/pipe.parquet {r} --out {d}/new",
-        "fit {d}/folder.csv {r} --out {d}/new",
         "fit {d}/folder.parquet {r} --out {d}/new",
         "fit {d}/t.csv {r} --out {d}/pipe.heckesel",
-        "fit {d}/t.csv {r} --out {d}/folder.heckesel",
         "fit {d}/t.csv {r} --out {d}/new --report {d}/pipe.csv",
-        "predict {d}/pipe.heckesel {d}/t.csv",
         "predict {d}/folder.heckesel {d}/t.csv",
         "predict {d}/pipe.heckesel {d}/pipe.csv --out {d}/pipe.parquet",
     ],
@@ -64,59 +55,3 @@ def test_a_pipe_or_a_folder_is_refused_at_once(typed, folder, capsys):
     assert (shown.code, shown.out) == (2, "")
     assert shown.err.count("\n") == 1
     assert {path.name for path in folder.iterdir()} == before
-
-
-@pytest.mark.parametrize("value", [[1.0, 2.0], {"a": 1.0}], ids=["list", "struct"])
-@pytest.mark.parametrize("role", ["x", "z", "y"])
-def test_columns_of_lists_and_structs_are_refused_by_name(role, value, tmp_path, capsys):
-    pytest.importorskip("pyarrow")
-    frame = drawn().assign(**{role: [value] * 300})
-    path = tmp_path / "t.parquet"
-    frame.to_parquet(path)
-    for command in ("fit", "diagnose"):
-        options = [*ROLES, "--out", tmp_path / "m"] if command == "fit" else ROLES[:4]
-        options = [*options, "--on-problem", "error"]
-        shown = run(capsys, command, path, *options)
-        assert shown.code == 2
-        assert f"column '{role}' holds lists or records" in shown.err
-
-
-@pytest.mark.parametrize(
-    "typed",
-    [
-        "fit {d}/none.csv {r} --out {d}/new",
-        "compare {d}/none.csv --outcome y",
-    ],
-)
-def test_a_device_is_checked_before_anything_is_read(typed, folder, capsys, monkeypatch):
-    pytest.importorskip("torch")
-    typed = typed.format(d=folder, r=" ".join(ROLES)).split()
-    shown = run(capsys, *typed, "--device", "gpuu")
-    known = "'auto', 'cpu', 'cuda' or 'cuda:0'"
-    said = f"heckesel: device must be {known}, got 'gpuu'\n"
-    assert (shown.code, shown.out, shown.err) == (2, "", said)
-    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    shown = run(capsys, *typed, "--device", "cuda")
-    said = "device is 'cuda', but torch finds no CUDA cards on this machine; use 'cpu' or 'auto'\n"
-    assert (shown.code, shown.out, shown.err) == (2, "", f"heckesel: {said}")
-
-
-@pytest.mark.parametrize("error", ["ImportError", "OSError", "RuntimeError"])
-def test_the_error_for_a_torch_that_fails_to_import_gives_the_reason(error, folder):
-    (folder / "torch").mkdir()
-    reason = "libcudart.so.12: cannot open shared object file"
-    (folder / "torch" / "__init__.py").write_text(f"raise {error}({reason!r})\n")
-    package = os.path.dirname(os.path.dirname(hk.__file__))
-    environment = os.environ | {"PYTHONPATH": f"{folder}{os.pathsep}{package}"}
-    said = f"torch, which is installed but fails to import ({reason})"
-    same_build = f"pip install --force-reinstall --no-deps torch=={version('torch')}"
-    for command in (
-        f"-m heckesel fit {folder}/t.csv --outcome y --out {folder}/m --method deep-joint".split(),
-        ["-c", "import heckesel.deep"],
-    ):
-        shown = subprocess.run(
-            [sys.executable, *map(str, command)], env=environment, capture_output=True, text=True
-        )
-        assert said in shown.stderr
-        assert same_build in " ".join(shown.stderr.split())
-        assert "not installed" not in shown.stderr

@@ -151,11 +151,3 @@ def test_perfect_prediction_is_named_before_the_fit():
     message = r"'a', 'b'.* together predict the outcome 'default'"
     with pytest.warns(hk.IdentificationWarning, match=message):
         assert clone(PLAIN).fit(pair, Y).result_.status == "separated"
-
-
-def test_a_label_the_fit_has_not_seen_is_named():
-    strange = Y.copy()
-    row = int(np.flatnonzero(GRANTED)[4])
-    strange.iloc[row] = 2.0
-    with pytest.raises(hk.DataError, match=rf"is 2.0 in row {row}, but the classes of the fit"):
-        MODEL.score(X, strange)

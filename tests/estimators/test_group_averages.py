@@ -119,21 +119,6 @@ def test_the_probability_of_selection_under_networks_has_no_standard_errors():
     assert found.loc["z", "effect"] > 0.1
 
 
-def test_effects_of_fixed_columns_are_those_of_what_the_model_sees():
-    dates = pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(len(X)) * 3, "D")
-    table = X[["x", "z"]].assign(
-        pay=[f"{1000 * value + 5000:,.2f}" for value in X["x"] ** 2],
-        key=[f"k{row}" for row in range(len(X))],
-        start=dates,
-    )
-    options = {"method": "two-step", "on_problem": "fix"}
-    model = fitted(hk.HeckmanRegressor(["z"], **options), Y, table)
-    assert list(model.margins(table, "selection").index) == ["x", "z", "pay"]
-    found = model.margins(table.drop(columns="key"))  # which the model does not need
-    beta = dict(zip(model.coef_names_, model.coef_, strict=True))
-    np.testing.assert_allclose(found["effect"], [beta["x"], beta["pay"]], rtol=1e-6)
-
-
 def test_members_without_folds_have_no_standard_error():
     model = fitted(hk.DeepHeckmanRegressor(["z"], networks=clone(SMALL).set_params(folds=None)))
     with pytest.warns(UserWarning, match=r"refit with networks=hk.Networks\(folds=5\)"):

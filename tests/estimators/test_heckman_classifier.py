@@ -13,7 +13,7 @@ from scipy.stats import multivariate_normal
 from sklearn.base import clone
 
 import heckesel as hk
-from heckesel.classical.probit_results import binary_sample, probit_index
+from heckesel.classical.probit_results import probit_index
 from heckesel.datasets.simulated import DEFAULT, GRANT, LENIENCY
 
 STATSPAI = json.loads(
@@ -23,7 +23,6 @@ COLUMNS = ["log_income", "debt", "tenure"]
 DRAW = hk.datasets.make_loans(1500, rho=-0.6, seed=5)
 LOANS = DRAW.frame
 X, Y = LOANS[[*COLUMNS, "leniency"]], LOANS["default"]
-GRANTED = Y.notna().to_numpy()
 MODEL = hk.HeckmanClassifier(["leniency"], method="ml").fit(X, Y)
 
 
@@ -54,19 +53,6 @@ def test_estimates_and_standard_errors_are_those_of_statspai(name, covariance):
     # theirs come from a Hessian by differences of the score, good to eight digits
     np.testing.assert_allclose(fit.se, [expected["se"][n] for n in names], rtol=1e-7)
     assert fit.loglik == pytest.approx(expected["loglik"], abs=1e-9)
-
-
-def test_with_independent_errors_it_equals_two_probits():
-    fit, design = MODEL.result_, sm.add_constant(X)
-    default = sm.Probit(Y[GRANTED], design.loc[GRANTED, ["const", *COLUMNS]]).fit(disp=0)
-    grant = sm.Probit(GRANTED.astype(float), design).fit(disp=0)
-    assert fit.loglik_independent == pytest.approx(default.llf + grant.llf, abs=1e-8)
-    sample, scalings = binary_sample(fit.data)
-    start = sample.at_zero()
-    value, score, _ = sample.evaluate(np.append(start, 0.0))
-    assert value == pytest.approx(default.llf + grant.llf, abs=1e-8)
-    np.testing.assert_allclose(score[:-1], 0.0, atol=1e-8)
-    np.testing.assert_allclose(scalings.x.back @ start[sample.q :], default.params, rtol=1e-6)
 
 
 def test_without_selection_it_equals_the_probit_of_statsmodels():
@@ -172,12 +158,3 @@ def test_gradients_of_predictions_equal_differences(target):
         np.testing.assert_allclose(
             (sides[0] - sides[1]) / (2 * step), gradient[:, j], rtol=2e-6, atol=1e-7
         )
-
-
-def test_intervals_contain_the_probability_and_widen_with_the_level():
-    for target in ("population", "selected", "unselected"):
-        p = MODEL.predict_proba(X, target)[:, 1]
-        narrow, wide = (MODEL.predict_proba_interval(X, level, target) for level in (0.5, 0.99))
-        assert narrow.shape == (1500, 2)
-        assert ((wide[:, 0] >= 0) & (wide[:, 0] < narrow[:, 0]) & (narrow[:, 0] < p)).all()
-        assert ((p < narrow[:, 1]) & (narrow[:, 1] < wide[:, 1]) & (wide[:, 1] <= 1)).all()

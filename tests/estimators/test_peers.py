@@ -8,9 +8,7 @@ from scipy import sparse
 from sklearn import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
-from sklearn.inspection import permutation_importance
 from sklearn.linear_model import Ridge
-from sklearn.model_selection import KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -96,26 +94,6 @@ def test_networks_alone_are_saved(tmp_path):
     model = clone(SMALL).fit(X[SEEN], Y[SEEN])
     model.save(tmp_path / "m")
     np.testing.assert_array_equal(hk.load(tmp_path / "m").predict(X), model.predict(X))
-
-
-@pytest.mark.parametrize("name", ["auto", "ml", "classes"])
-def test_permutation_finds_the_column_that_matters(name, fitted):
-    model = fitted[name]
-    for rows in (SEEN, SEEN | True):
-        found = permutation_importance(
-            model, X[rows], outcome_of(model)[rows], n_repeats=2, random_state=0
-        )
-        assert found.importances_mean.shape == (2,)
-        assert found.importances_mean[0] > 0.1
-
-
-@pytest.mark.parametrize("name", ["auto", "ml", "classes"])
-def test_cross_validation_scores_every_fold(name):
-    model = MODELS[name]
-    folds = KFold(3, shuffle=True, random_state=0)
-    for scoring in (None, hk.joint_log_likelihood_scorer):
-        scores = cross_val_score(model, X, outcome_of(model), cv=folds, scoring=scoring)
-        assert np.isfinite(scores).all()
 
 
 def test_probabilities_are_calibrated_on_the_rows_with_a_class(fitted):

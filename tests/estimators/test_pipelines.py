@@ -12,7 +12,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
-    KFold,
     cross_validate,
 )
 from sklearn.pipeline import make_pipeline
@@ -95,22 +94,6 @@ def test_masks_weights_and_groups_pass_through_pipelines_and_searches():
         )
         found = search.fit(X, filled, **sides).cv_results_["mean_test_score"]
     assert np.isfinite(found).all()
-
-
-@pytest.mark.parametrize("name", ["linear ml", "two-step"])
-def test_searches_run_in_two_processes(name):
-    X, y = table()
-    model = MODELS[name]
-    Z = encoder(drop="first").fit_transform(X)
-    parameter = {"missing": ["error", "indicator"]}
-    options = {"cv": KFold(2), "scoring": hk.joint_log_likelihood_scorer, "error_score": "raise"}
-    one, two = (
-        GridSearchCV(clone(model), parameter, n_jobs=jobs, **options).fit(Z, outcome_for(model, y))
-        for jobs in (1, 2)
-    )
-    np.testing.assert_allclose(
-        two.cv_results_["mean_test_score"], one.cv_results_["mean_test_score"], rtol=1e-9
-    )
 
 
 def test_polars_in_is_polars_out():

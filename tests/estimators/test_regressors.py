@@ -52,17 +52,6 @@ def test_all_regressors_have_the_same_methods(name):
     assert type(model).__name__ in repr(model)
 
 
-@each_model
-def test_frames_may_lack_the_instrument_for_the_population_and_arrays_may_not(name):
-    model = fitted(name)
-    np.testing.assert_array_equal(model.predict(X[["x"]]), model.predict(X))
-    with pytest.raises(hk.DataError, match="an array must have all of them"):
-        model.predict(X[["x"]].to_numpy())
-    if name in ("ml", "two-step", "deep"):
-        with pytest.raises(hk.DataError, match="lacks the instrument 'z'"):
-            model.predict_distribution(X[["x"]], "selected")
-
-
 def test_the_linear_regressor_equals_hk_heckman():
     table = hk.datasets.load_mroz()
     outcome = ["educ", "exper", "expersq"]
@@ -210,15 +199,6 @@ def test_a_prediction_does_not_depend_on_the_rows_beside_it(name):
     model = fitted(name, networks__hidden=(64, 64))
     alone = [model.predict(X.iloc[[row]]).item() for row in range(20)]
     np.testing.assert_allclose(alone, model.predict(X)[:20], rtol=1e-12)
-
-
-def test_a_baseline_can_be_fitted_if_the_probit_cannot():
-    table = X.assign(x=X.x + 10 * Y.notna())  # x separates the selected from the others
-    model = clone(MODELS["ensemble"]).fit(table, Y)
-    assert model.identification_.verdict == "mostly prior"
-    assert "the data say nothing about rho" in model.identification_.sentence
-    with pytest.raises(hk.DataError, match="there is no joint likelihood"):
-        model.log_likelihood(table, Y)
 
 
 @each_model

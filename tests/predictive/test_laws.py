@@ -244,31 +244,6 @@ def test_a_mean_that_does_not_exist_is_nan_with_a_warning():
     assert np.isnan(outer.mean).all()
 
 
-class Dice:
-    """Any object with these methods is a law."""
-
-    def cdf(self, y):
-        return np.clip(np.floor(y) / 6, 0, 1) * np.ones(3)
-
-    def quantile(self, p):
-        return np.full(3, np.ceil(6 * p))
-
-    def sample(self, size, rng):
-        return rng.integers(1, 7, (size, 3)).astype(float)
-
-    def take(self, rows):
-        return self
-
-
-def test_a_law_of_another_kind_needs_no_density():
-    found = Predictive(np.full(3, 3.5), np.zeros(3), np.full(3, 35 / 12), Dice())
-    np.testing.assert_array_equal(found.interval(0.6), [[2.0, 5.0]] * 3)
-    assert found.sample(4).shape == (4, 3)
-    assert len(found.to_frame()) == 3
-    with pytest.raises(hk.DataError, match="no density"):
-        found.log_density(1.0)
-
-
 def turning(y):
     return np.array([0.0, 2.0, 1.0])[np.asarray(y).astype(int)]
 
@@ -281,16 +256,6 @@ def turning(y):
         (
             lambda: transform_outcome(np.array([1.0, np.nan, 0.0]), LOG, "wage"),
             "the outcome 'wage' is 0 in row 2, and target_transform needs positive values",
-        ),
-        (
-            lambda: transform_outcome(np.array([2.0, -1.0]), LOG1P, "y"),
-            "is -1 in row 1, and target_transform needs values above -1",
-        ),
-        (
-            lambda: transform_outcome(
-                np.array([1.0, -2.0]), target_transform((np.sqrt, np.square)), ""
-            ),
-            "is -2 in row 1, and target_transform makes it nan",
         ),
         (
             lambda: transform_outcome(

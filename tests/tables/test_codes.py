@@ -40,14 +40,6 @@ def test_codes_are_fitted_as_categories(table, tmp_path, capsys):
     np.testing.assert_allclose(found["mean"], expected, rtol=1e-12)
 
 
-def test_a_code_the_fit_has_not_seen_is_named(table, tmp_path, capsys):
-    run(capsys, "fit", table, *ROLES, "--out", tmp_path / "m")
-    drawn().assign(zip="01001").to_csv(table, index=False)
-    shown = run(capsys, "predict", tmp_path / "m", table)
-    assert shown.code == 2
-    assert "'zip' has the level '01001'" in shown.err
-
-
 @pytest.mark.parametrize(
     ("values", "category"),
     [

@@ -1,7 +1,6 @@
 """Every file format, as other programs write it, gives the same table, and the output keeps it."""
 
 import bz2
-import datetime
 import gzip
 import io
 import lzma
@@ -13,7 +12,7 @@ import pandas as pd
 import pytest
 
 import heckesel as hk
-from heckesel.tables.files import TableFile, read_table, write_table
+from heckesel.tables.files import read_table, write_table
 from tests.cli.command_line import run
 
 ROLES = ["--outcome", "y", "--instruments", "z", "--method", "ml"]
@@ -123,19 +122,6 @@ def test_a_workbook_with_several_sheets_needs_the_name_of_one(tmp_path):
         read_table(tmp_path / "t.csv", sheet="b")
 
 
-def test_values_of_a_workbook_are_text_and_no_formulas(tmp_path):
-    pytest.importorskip("python_calamine")
-    frame = pd.DataFrame({"code": [250, "V57", None, 1.5], "x": ["=1+1", "a", "b", "c"]})
-    write_table(tmp_path / "t.xlsx", TableFile(frame, tmp_path, is_csv=False))
-    read = read_table(tmp_path / "t.xlsx").frame
-    assert [str(each) for each in read["code"]] == ["250", "V57", "nan", "1.5"]
-    assert list(read["x"]) == ["=1+1", "a", "b", "c"]
-    zoned = pd.DataFrame({"at": pd.to_datetime(["2020-01-01"], utc=True)})
-    with pytest.raises(hk.DataError, match=r"cannot hold this table: .*; write CSV or Parquet"):
-        write_table(tmp_path / "u.xlsx", TableFile(zoned, tmp_path))
-    assert [each.name for each in tmp_path.iterdir()] == ["t.xlsx"]
-
-
 @pytest.mark.parametrize("module", ["pyarrow.parquet", "python_calamine"])
 def test_a_format_without_its_package_names_the_extra(module, tmp_path, monkeypatch):
     name, extra = {"pyarrow.parquet": ("t.parquet", "scale")}.get(module, ("t.xlsx", "excel"))
@@ -153,27 +139,6 @@ def test_whole_numbers_keep_all_digits(tmp_path):
     assert list(found.frame["key"]) == [BEYOND, BEYOND + 2]
     write_table(tmp_path / "o.csv", found)
     assert (tmp_path / "o.csv").read_text() == text
-
-
-def test_a_named_index_of_pandas_is_a_column_and_every_type_can_be_written(tmp_path):
-    frame = pd.DataFrame(
-        {
-            "date": [datetime.date(2020, 1, 31), None, datetime.date(2020, 2, 1)],
-            "at": pd.to_datetime(["2020-01-31 12:00", None, "2020-02-01 01:00"], utc=True),
-            "yes": [True, None, False],
-            "kind": pd.Categorical(["a", None, "b"]),
-        },
-        pd.Index(["Köln", "Bonn", "Ulm"], name="town"),
-    )
-    frame.to_parquet(tmp_path / "t.parquet")
-    found = read_table(tmp_path / "t.parquet")
-    assert set(found.frame.columns) == {"town", *frame.columns}
-    assert found.where(2) == "row 2"
-    for name in ("o.parquet", "o.csv"):
-        write_table(tmp_path / name, found)
-        again = read_table(tmp_path / name).frame
-        assert list(again.columns) == list(found.frame.columns)
-        assert list(again["town"]) == ["Köln", "Bonn", "Ulm"]
 
 
 def test_standard_input_is_read_once(tmp_path, capsys, monkeypatch):

@@ -113,24 +113,6 @@ def test_an_equation_without_intercept_keeps_none():
     assert fit.status == "converged"
 
 
-def test_the_summary_frame_latex_and_dict_agree():
-    import json
-
-    fit = hk.heckman("y ~ x", "~ x + z", FRAME)
-    frame = fit.to_frame()
-    text, tex = fit.summary(), hk.compare_fits([fit]).to_latex()
-    content = json.loads(json.dumps(fit.to_dict()))
-    assert "supported by the instrument" in text
-    assert r"\bottomrule" in tex
-    coefficient = fit.params["outcome", "x"]
-    assert f"{coefficient:.4f}" in text
-    assert f"{coefficient:.4f}" in tex
-    row = next(r for r in content["terms"] if (r["equation"], r["term"]) == ("outcome", "x"))
-    assert row["coef"] == coefficient
-    assert frame.loc[("outcome", "x"), "se"] == row["se"]
-    assert content["identification"]["verdict"] == "supported by the instrument"
-
-
 @pytest.mark.parametrize(
     ("select", "verdict"),
     [
@@ -165,12 +147,3 @@ def test_splines_keep_their_variable_for_margins_and_instruments():
     fit = hk.heckman(outcome, "~ x + scale(z)", FRAME, instruments=["z"])
     assert list(fit.margins().index) == ["x"]
     assert fit.data.instruments == ("scale(z)",)
-
-
-def test_nullable_text_is_a_category():
-    sites = np.random.default_rng(5).choice(["north", "south"], len(FRAME))
-    plain = hk.heckman("y ~ x + site", "~ x + z", FRAME.assign(site=sites))
-    nullable = FRAME.assign(site=pd.Series(sites, dtype="string"))
-    np.testing.assert_allclose(
-        hk.heckman("y ~ x + site", "~ x + z", nullable).params, plain.params, rtol=1e-10
-    )

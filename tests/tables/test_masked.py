@@ -78,18 +78,6 @@ def test_a_masked_outcome_is_a_missing_one(fit, units):
     np.testing.assert_array_equal(told(fit(X, np.ma.array(hidden, mask=~s))), expected)
 
 
-@pytest.mark.parametrize("labels", [np.array([0, 1]), np.array(["no", "yes"])])
-def test_a_masked_class_is_a_missing_one(labels, units):
-    X, y, s = units
-    classes = labels[(y > 1).astype(int)]
-    there = classes.astype(object)
-    there[~s] = None
-    one = hk.HeckmanClassifier([2], method="ml").fit(X, np.ma.array(classes, mask=~s))
-    other = hk.HeckmanClassifier([2], method="ml").fit(X, there)
-    np.testing.assert_array_equal(one.coef_, other.coef_)
-    assert one.result_.n_selected == s.sum()
-
-
 def test_bounds_and_sensitivity_see_the_mask(units):
     X, y, s = units
     masked, missing = np.ma.array(y, mask=~s), np.where(s, y, np.nan)
@@ -104,19 +92,6 @@ def test_a_masked_x_is_refused_as_missing(fit, units):
     X, y, s = units
     with pytest.raises(hk.DataError, match=r"row 7.*x|x0.*row 7"):
         fit(masked_at(X, (7, 0)), np.where(s, y, np.nan))
-
-
-def test_a_masked_x_is_imputed_on_request(units):
-    X, y, s = units
-    rows = [(row, 1) for row in range(0, N, 7)]
-    plain = X.copy()
-    plain[tuple(zip(*rows, strict=True))] = np.nan
-    options = {"instruments": [2], "missing": "indicator", "method": "ml"}
-    y = np.where(s, y, np.nan)
-    one = hk.HeckmanRegressor(**options).fit(masked_at(X, *rows), y)
-    other = hk.HeckmanRegressor(**options).fit(plain, y)
-    np.testing.assert_array_equal(one.coef_, other.coef_)
-    np.testing.assert_array_equal(one.predict(masked_at(X, *rows)), other.predict(plain))
 
 
 @pytest.mark.parametrize("fit", FITS)
@@ -170,17 +145,6 @@ def test_values_that_are_no_numbers_are_refused(kind, units):
             hk.heckman(y=changed["y"], x=changed[["a"]], w=changed[["a", "z"]])
     with pytest.raises(hk.DataError, match="weights"):
         hk.heckman(y=y, x=X[:, :2], w=X, weights=odd.to_numpy())
-
-
-def test_missing_values_of_pandas_are_missing(units):
-    X, y, s = units
-    expected = hk.heckman(y=np.where(s, y, np.nan), x=X[:, :2], w=X).params
-    objects = np.array(
-        [value if there else pd.NA for value, there in zip(y, s, strict=True)], dtype=object
-    )
-    for column in (objects, pd.Series(objects), pd.array(objects, dtype="Float64")):
-        found = hk.heckman(y=column, x=X[:, :2], w=X).params
-        pd.testing.assert_series_equal(found, expected)
 
 
 @pytest.mark.parametrize(

@@ -101,12 +101,3 @@ def test_a_column_called_1_is_not_taken_for_the_constant():
 def test_an_outcome_in_backticks_cannot_explain_itself():
     with pytest.raises(hk.DataError, match="is also on the right-hand side"):
         hk.heckman("`y` ~ x + y", "~ x + z", drawn())
-
-
-def test_files_may_have_a_column_called_intercept(tmp_path):
-    pytest.importorskip("pyarrow")
-    frame = drawn(z="Intercept")
-    frame.to_parquet(tmp_path / "t.parquet")
-    formulas = "y ~ x", "~ x + Intercept"
-    found = hk.heckman(*formulas, tmp_path / "t.parquet")
-    np.testing.assert_allclose(found.params, hk.heckman(*formulas, frame).params, rtol=1e-6)

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import heckesel as hk
 from tests.cli.command_line import drawn, run
 
 ROLES = ["--outcome", "y", "--instruments", "z", "--method", "ml", "--json"]
@@ -50,12 +49,6 @@ def test_decimal_commas_are_detected_and_reported(capsys, tmp_path):
     assert (predicted.code, found["actions"]) == (0, [])
 
 
-def test_decimal_commas_beside_points_are_no_decimal_commas(capsys, tmp_path):
-    frame = drawn().assign(share=["1,5", "2.5", "3,5"] * 100)
-    _, said, _ = fitted(capsys, tmp_path, frame.to_csv(index=False, sep=";"))
-    assert "are read with decimal commas" not in said
-
-
 @pytest.mark.parametrize("written", ["${:,.15f}", "{:.15f} EUR", "{:.15f}%"])
 def test_an_outcome_may_be_written_as_other_numbers_are(written, capsys, tmp_path):
     expected = plain(capsys, tmp_path)
@@ -91,38 +84,3 @@ def test_rows_without_values_are_ignored_and_counted(capsys, tmp_path):
     (tmp_path / "w.csv").write_text(bad)
     shown = run(capsys, "fit", tmp_path / "w.csv", *ROLES, "--out", tmp_path / "new")
     assert "has 2 fields, but the header has 3" in shown.err
-
-
-def test_lines_are_those_of_the_file_although_empty_rows_are_ignored(capsys, tmp_path):
-    lines = drawn().to_csv(index=False).splitlines()
-    lines[3] = "1,2,many"
-    (tmp_path / "w.csv").write_text("\n".join([lines[0], ",,", *lines[1:]]))
-    shown = run(capsys, "fit", tmp_path / "w.csv", *ROLES, "--out", tmp_path / "new")
-    assert "row 3 (line 5) has 'many'" in shown.err
-
-
-def test_columns_without_a_name_are_named_by_their_place(capsys, tmp_path):
-    expected = plain(capsys, tmp_path)
-    text = drawn().to_csv()  # row numbers without a name, as pandas writes them
-    text = "\n".join(f"{line}," for line in text.splitlines())
-    found, said, predicted = fitted(capsys, tmp_path, text)
-    assert (found["rho"], found["sigma"], predicted.code) == (*expected, 0)
-    assert "columns without a name, which are called 'column 1' and 'column 5'" in said
-    assert [action.split(":")[0] for action in found["actions"]] == ["column 1", "column 5"]
-    shown = run(capsys, "fit", tmp_path / "t.csv", *ROLES, "--on-problem", "error", "--out", "new")
-    assert (shown.code, "column 1 of" in shown.err, "no name" in shown.err) == (2, True, True)
-
-
-def test_indicators_that_few_rows_distinguish_are_one():
-    X, y = (lambda frame: (frame[["x", "z"]], frame["y"]))(drawn())
-    rng = np.random.default_rng(2)
-    absent = rng.random(300) < 0.2
-    X = X.assign(rank=rng.normal(size=300), size=rng.normal(size=300), age=rng.normal(size=300))
-    X.loc[absent, ["rank", "size"]] = np.nan
-    X.loc[np.flatnonzero(absent)[:5], "size"] = 1.0
-    X.loc[rng.random(300) < 0.2, "age"] = np.nan
-    report = hk.column_report(X, y, instruments=["z"])
-    actions = dict(action.split(": ") for action in report.actions)
-    assert actions["rank"].endswith("imputed by the mean, with a missing indicator")
-    assert actions["size"].endswith("with the indicator rank[missing]")
-    assert actions["age"].endswith("with a missing indicator")

@@ -12,7 +12,6 @@ X, Y = DRAW.frame[["x", "z"]], DRAW.frame["y"]
 ONES, CHOSEN = pd.Series(1.0, X.index), Y.notna()
 MODEL = hk.HeckmanRegressor(["z"], method="ml").fit(X, Y)
 BINARY = (Y > 0).astype(float).where(Y.notna())
-CLASSES = hk.HeckmanClassifier(["z"], method="ml").fit(X, BINARY)
 NETWORKS = hk.Networks(n_members=1, hidden=(4,), epochs=2, device="cpu")
 
 
@@ -23,17 +22,13 @@ def mixed(column):
 CALLS = {
     "y": lambda: hk.HeckmanRegressor(["z"], method="ml").fit(X, mixed(Y)),
     "y of networks": lambda: hk.DeepHeckmanRegressor(["z"], networks=NETWORKS).fit(X, mixed(Y)),
-    "y as a frame": lambda: hk.HeckmanRegressor(["z"], method="ml").fit(X, mixed(Y).to_frame()),
     "selected": lambda: hk.HeckmanRegressor(["z"], method="ml").fit(X, Y, selected=mixed(CHOSEN)),
     "sample_weight": lambda: hk.HeckmanRegressor(["z"], method="ml").fit(
         X, Y, sample_weight=mixed(ONES)
     ),
     "y of a score": lambda: MODEL.score(X, mixed(Y)),
-    "y of a likelihood": lambda: MODEL.log_likelihood(X, mixed(Y)),
     "y of a verdict": lambda: hk.identify(X, mixed(Y), instruments=["z"]),
     "y of classes": lambda: hk.HeckmanClassifier(["z"], method="ml").fit(X, mixed(BINARY)),
-    "y of an accuracy": lambda: CLASSES.score(X, mixed(BINARY)),
-    "y of their likelihood": lambda: CLASSES.log_likelihood(X, mixed(BINARY)),
     "weights": lambda: hk.heckman("y ~ x", "~ x + z", DRAW.frame, weights=mixed(ONES)),
     "w": lambda: hk.heckman(y=Y, x=X[["x"]], w=mixed(X)),
 }

@@ -1,13 +1,11 @@
 """Values of the outcome that stand for a missing one."""
 
-from fractions import Fraction
-
 import numpy as np
 import pandas as pd
 import pytest
 
 import heckesel as hk
-from heckesel.tables.fit_input import disguised, without_unobserved
+from heckesel.tables.fit_input import disguised
 from tests.cli.command_line import run
 
 ROLES = ["--outcome", "salary", "--instruments", "z"]
@@ -23,22 +21,6 @@ def placement(code=0.0):
 @pytest.mark.parametrize("code", [0.0, -1.0, -9.0, 99.0, 999.0])
 def test_a_spike_at_a_usual_code_is_found(code):
     assert disguised(placement(code)["salary"].to_numpy()) == code
-
-
-def test_no_gift_is_found_among_round_gifts():
-    """0 for six in ten, 10 for two, and others."""
-    gifts = np.repeat([0.0, 10.0], [600, 200])
-    assert disguised(np.concatenate([gifts, np.arange(1.0, 201.0)])) == 0
-    assert disguised(np.concatenate([gifts[300:], np.arange(1.0, 201.0)])) is None
-
-
-def test_other_spikes_and_outcomes_with_frequent_values_raise_no_question():
-    assert disguised(placement(7.5)["salary"].to_numpy()) is None  # no code of a missing value
-    assert disguised(placement(np.nan)["salary"].to_numpy()) is None
-    counts = np.random.default_rng(0).poisson(3.0, 1000).astype(float)
-    assert disguised(np.append(counts, np.arange(20.0))) is None  # 0 is one of many
-    assert disguised(np.repeat([0.0, 1.0, 2.0], [500, 10, 10])) is None  # few values
-    assert disguised(np.full(3, np.nan)) is None
 
 
 @pytest.mark.parametrize(
@@ -109,14 +91,6 @@ def test_an_unusable_value_is_refused(given):
         )
 
 
-def test_the_error_for_a_log_of_zero_names_the_option_unobserved():
-    frame = placement()
-    with pytest.raises(hk.DataError, match=r"unobserved=0 \(--unobserved 0 in the shell\)"):
-        hk.HeckmanRegressor(["z"], target_transform="log", method="ml").fit(
-            frame[["x", "z"]], frame["salary"]
-        )
-
-
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
 def test_the_shell_warns_of_a_spike_and_accepts_unobserved(name, tmp_path, capsys):
     path, out = tmp_path / name, tmp_path / "m"
@@ -135,10 +109,3 @@ def test_the_shell_warns_of_a_spike_and_accepts_unobserved(name, tmp_path, capsy
     shown = run(capsys, "diagnose", path, *ROLES, "--unobserved", "0,-1")
     assert (shown.code, shown.out) == (2, "")
     assert f"--unobserved -1: column 'salary' has this value in no row of {path}" in shown.err
-
-
-@pytest.mark.parametrize("odd", [Fraction(1, 2), -(2**70)])
-def test_numbers_of_any_kind_are_compared_with_labels(odd):
-    labels = np.array(["no", "yes", "refused", None], dtype=object)
-    found = without_unobserved(labels, [odd, "refused"])
-    np.testing.assert_array_equal(found, ["no", "yes", None, None])

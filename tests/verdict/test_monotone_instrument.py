@@ -51,13 +51,6 @@ def test_an_effect_is_bounded_by_the_bounds_of_its_arms():
     np.testing.assert_allclose([row.low, row.high], expected, rtol=1e-9)
 
 
-def test_the_direction_changes_with_the_sign_of_the_instrument():
-    y, v = data()
-    one = hk.bounds(y, LOW, HIGH, instrument=v).to_frame().loc["monotone instrument"]
-    other = hk.bounds(-y, -HIGH, -LOW, instrument=-v).to_frame().loc["monotone instrument"]
-    np.testing.assert_allclose([one.low, one.high], [-other.high, -other.low], rtol=1e-12)
-
-
 def test_the_printed_bounds_report_crossing_ends_as_a_contradiction():
     v = np.repeat([0, 1], 100)
     y = np.where(v == 0, 5.0, 0.0) + np.tile([-0.1, 0.1], 100)

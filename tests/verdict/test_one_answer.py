@@ -118,7 +118,9 @@ def check_words(found, instruments, method):
         assert float(number) == pytest.approx(e["rho_error"], abs=0.005)
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize(
+    "part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in (1, 2, 3))]
+)
 def test_no_two_places_disagree(part, tmp_path):
     seen = set()
     for seed in range(50 * part, 50 * part + 50):

@@ -43,11 +43,6 @@ def test_at_zero_it_is_least_squares_on_the_selected(frame, fit):
     np.testing.assert_allclose(naive.values["Intercept"], plain.params["const"], rtol=1e-9)
 
 
-def test_likelihoods_are_the_profile_likelihood(fit):
-    found = hk.sensitivity(fit, rho=[0.0, fit.rho])
-    assert found.loglik[0] == pytest.approx(fit.loglik_independent - fit.loglik, abs=1e-6)
-
-
 def test_breakdown_is_the_crossing_nearest_to_zero():
     rho = np.linspace(-0.9, 0.9, 19)
     curves = {"line": 2 * rho - 0.5, "never": np.ones(19), "twice": rho**2 - 0.25}
@@ -66,22 +61,6 @@ def test_rand_hie_loses_the_sign_of_logc_before_rho_is_minus_a_quarter():
 
     found = hk.sensitivity(fit_rand_hie("ml"), rho=[-0.3, -0.2, 0.0])
     assert -0.3 < found.breakdown("logc") < -0.2
-
-
-@pytest.mark.parametrize("kind", ["formula", "arrays", "regressor"])
-def test_the_average_is_over_the_rows_asked_for(kind, frame):
-    X, few = frame[["x", "z"]], frame[["x", "z"]][frame["x"] > 1]
-    if kind == "formula":
-        model, at = hk.heckman("y ~ x", "~ x + z", frame), few
-    elif kind == "arrays":
-        model, at = hk.heckman(y=frame["y"], x=X[["x"]], w=X), few[["x"]]
-    else:
-        model, at = hk.HeckmanRegressor(["z"], method="ml").fit(X, frame["y"]), few
-    found = hk.sensitivity(model, at, rho=[0.6])
-    assert found.predictions.shape == (1, len(few))
-    assert found.values["mean"][0] == pytest.approx(found.predictions.mean())
-    everyone = hk.sensitivity(model, rho=[0.6]).values["mean"][0]
-    assert found.values["mean"][0] > everyone + 0.2
 
 
 def test_a_fit_without_rows_or_without_rho_is_refused(frame, fit, tmp_path):
@@ -142,15 +121,6 @@ def test_the_conclusion_turns_where_the_interval_reaches_the_naive_mean():
     assert tuple(worst) == tuple(hk.bounds(frame["y"], frame["y"].min(), frame["y"].max()))
 
 
-def test_a_curve_of_the_default_method_moves_the_mean_by_the_mills_term(frame):
-    X = frame[["x", "z"]]
-    curve = hk.sensitivity(learned(frame), X, rho=[-0.5, 0.0, 0.3, 0.9]).curve
-    assert (np.diff(curve.values["mean"]) < 0).all()  # the selected have the larger errors
-    assert np.argmax(curve.loglik) == 2
-    only = hk.sensitivity(learned(frame, rho_prior=lambda rho: rho > 0.5), X, rho=[0.0, 0.7]).curve
-    assert only.loglik[0] < -50  # the prior excludes it
-
-
 def test_probabilities_have_several_priors():
     loans = hk.datasets.make_loans(1000, seed=0).frame
     X, y = loans.drop(columns=["default"]), loans["default"]
@@ -163,15 +133,3 @@ def test_probabilities_have_several_priors():
     assert tuple(found.loc["no assumption", ["low", "high"]]) == tuple(
         hk.bounds(pd.to_numeric(y), 0.0, 1.0)
     )
-
-
-def test_bounds_are_what_filling_in_the_extremes_gives():
-    y = np.array([1.0, 2.0, np.nan, np.nan, 3.0])
-    assert hk.bounds(y, 0, 4) == pytest.approx((6 / 5, 14 / 5))
-    weights = np.array([1, 1, 3, 1, 2])
-    filled = [np.average(np.where(np.isnan(y), end, y), weights=weights) for end in (0, 4)]
-    assert hk.bounds(y, 0, 4, sample_weight=weights) == pytest.approx(tuple(filled))
-    with pytest.raises(hk.DataError, match="beyond the bounds"):
-        hk.bounds(y, 0, 2)
-    with pytest.raises(hk.DataError, match="low must be below high"):
-        hk.bounds(y, 4, 0)

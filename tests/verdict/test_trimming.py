@@ -84,28 +84,6 @@ def test_swapping_the_arms_mirrors_the_bounds():
     )
 
 
-def test_covariates_with_one_combination_change_nothing():
-    y, treated = normal_arms(0.6, 200)
-    found = hk.bounds(y, -9.0, 9.0, treatment=treated, covariates=np.ones(400)).to_frame()
-    columns = ["low", "high", "interval_low", "interval_high"]
-    np.testing.assert_allclose(
-        found.loc["trimming", columns].astype(float),
-        found.loc["trimming with covariates", columns].astype(float),
-        rtol=1e-14,
-    )
-
-
-def test_informative_covariates_tighten_the_bounds():
-    rng = np.random.default_rng(0)
-    n = 2000
-    treated, group = rng.integers(0, 2, n), rng.integers(0, 2, n)
-    seen = rng.random(n) < np.where(treated, 0.9, 0.5 + 0.2 * group)
-    y = np.where(seen, 3.0 * group + rng.normal(size=n), np.nan)
-    found = hk.bounds(y, -9.0, 9.0, treatment=treated, covariates=group).to_frame()
-    width = found["high"] - found["low"]
-    assert width["trimming with covariates"] < 0.7 * width["trimming"]
-
-
 def test_combinations_that_cannot_be_compared_are_refused():
     y, treated = normal_arms(0.6, 50)
     with pytest.raises(hk.DataError, match=r"no observed outcome in one treatment arm; merge"):

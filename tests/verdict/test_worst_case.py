@@ -91,12 +91,6 @@ def test_the_follow_up_stands_for_all_that_did_not_answer():
     assert row(found, "random follow-up") == tuple(expected)
 
 
-def test_a_complete_follow_up_gives_the_mean_of_all_outcomes():
-    y, drawn = np.array([1.0, 2.0, 3.0, 0.5]), np.array([0, 1, 0, 1])
-    found = hk.bounds(y, LOW, HIGH, follow_up=drawn)
-    np.testing.assert_allclose(row(found, "random follow-up"), y.mean(), rtol=1e-14)
-
-
 def test_a_range_without_ends_bounds_quantiles_but_not_means():
     y = np.r_[np.linspace(0, 1, 95), np.full(5, NAN)]
     assert tuple(hk.bounds(y, -np.inf, np.inf)) == (-np.inf, np.inf)

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from heckesel.correction.prior import RHO, spike_and_slab
-from reproduction.pages.beyond_paper import markdown as md
-from reproduction.pages.beyond_paper.targets import TargetRow, seeds_row
+from reproduction.pages.beyond_paper import targets as md
 from reproduction.pages.rows import Results, Row
 from reproduction.problems import AUTO
 from reproduction.regime_draws import ERRORS, RHOS
@@ -65,47 +64,32 @@ def regimes(
     }
 
 
-def targets(results: Results) -> list[TargetRow]:
+def targets(results: Results) -> list[md.TargetRow]:
     strong = {"instrument": "strong"}
-    ratios = regimes(results, (AUTO, OLD), _log_crps, **strong)
+    covered = metric_by_regime(results, AUTO, "coverage90_against", **strong).values()
+
+    def log_crps(own: Row, old: Row) -> float:
+        return np.log(own["crps_against"] / old["crps_against"])
+
     said = metric_by_regime(results, AUTO, "supported", **strong)
+    within = np.array([float(each.within(*WITHIN)) for each in covered])
+    compared = regimes(results, (AUTO, OLD), log_crps, **strong).values()
+    ratios = np.exp([each.mean for each in compared])
+    clear = np.array([each.mean for key, each in said.items() if abs(key[2]) >= 0.5])
+    where = "strong instrument"
+    coverage = f"{where}: coverage 85–96 % in {100 * SHARE:.0f} % of the regimes"
+    scores = f"{where}: CRPS over that of the old auto ≤ {md.decimal(CRPS_FACTOR)}"
+    verdict = f"{where}, \\|ρ\\| ≥ .5: verdict *supported* in 90 % of the draws"
     found = [
-        seeds_row(
-            f"strong instrument: coverage 85–96 % in {100 * SHARE:.0f} % of the regimes",
-            AUTO,
-            well_covered(results, AUTO, "strong"),
-            low=SHARE,
-            form=md.PERCENT,
-        ),
-        seeds_row(
-            f"strong instrument: CRPS over that of the old auto ≤ {md.decimal(CRPS_FACTOR)}",
-            AUTO,
-            np.exp([each.mean for each in ratios.values()]),
-            high=CRPS_FACTOR,
-        ),
-        seeds_row(
-            "strong instrument, \\|ρ\\| ≥ .5: verdict *supported* in 90 % of the draws",
-            AUTO,
-            np.array([each.mean for key, each in said.items() if abs(key[2]) >= 0.5]),
-            low=SUPPORTED,
-            form=md.PERCENT,
-        ),
+        md.seeds_row(coverage, AUTO, within, low=SHARE, form=md.PERCENT),
+        md.seeds_row(scores, AUTO, ratios, high=CRPS_FACTOR),
+        md.seeds_row(verdict, AUTO, clear, low=SUPPORTED, form=md.PERCENT),
     ]
     for instrument in ("weak", "none"):
         says = f"{WHERE[instrument]}: coverage averaged over the prior of ρ 88–95 %"
         covered = averaged_coverage(results, AUTO, instrument)
-        found.append(seeds_row(says, AUTO, covered, *AVERAGED, form=md.PERCENT))
+        found.append(md.seeds_row(says, AUTO, covered, *AVERAGED, form=md.PERCENT))
     return found
-
-
-def _log_crps(own: Row, other: Row) -> float:
-    return float(np.log(own["crps_against"] / other["crps_against"]))
-
-
-def well_covered(results: Results, method: str, instrument: str) -> np.ndarray:
-    """1 for each regime whose coverage is within the bounds, 0 for others."""
-    found = metric_by_regime(results, method, "coverage90_against", instrument=instrument)
-    return np.array([float(each.within(*WITHIN)) for each in found.values()])
 
 
 def averaged_coverage(results: Results, method: str, instrument: str) -> np.ndarray:

@@ -9,9 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from reproduction.pages import figure_style as style
-from reproduction.pages.beyond_paper import markdown as md
-from reproduction.pages.beyond_paper.targets import TargetRow, number_row
+from reproduction.pages.beyond_paper import targets as md
 from reproduction.pages.macros import fixed
 from reproduction.pages.rows import Results
 from reproduction.truth.judge import LEVEL, mean_row
@@ -31,7 +29,6 @@ SETS: dict[str, Callable[[Source], bool]] = {
 FOREST = {"naive": "#D55E00", "ml": "#56B4E9", "two-step": "#0072B2", AUTO: "#009E73"}
 TITLES = {"naive": "naive", "ml": "maximum likelihood", "two-step": "two-step", AUTO: "heckesel"}
 COUNT = md.NumberFormat("{:.0f}".format, "{:.0f}".format)
-REACH = 1.2  # standard deviations shown on either side
 
 
 def by_source(values: pd.Series) -> float:
@@ -132,54 +129,50 @@ def naive_of(method: str) -> str:
     return "naive classifier" if method == "classifier" else "naive"
 
 
-def rows_kept(truth: Truth, chosen: str) -> pd.Series:
-    """1 for each outcome whose hidden rows are distributed as `auto` says, within the limits."""
-    low, high = ROWS_COVERED
-    covered = truth.values("rows_covered", AUTO, chosen).between(low, high)
-    uniform = truth.values("pit_distance", AUTO, chosen) <= PIT_LIMIT
-    return pd.concat([covered, uniform]).astype(float)
-
-
-def targets(results: Results) -> list[TargetRow]:
+def targets(results: Results) -> list[md.TargetRow]:
     truth, dev = Truth.of(results), "development"
-    found = _mean_targets(truth, AUTO)
     own = truth.values("interval_score", AUTO, dev)
     alone = ratio(own, truth.values("interval_score", "prior", dev))
-    found.append(
-        number_row("interval score over that of the prior alone ≤ .90", AUTO, alone, high=0.9)
-    )
     naive = truth.values("error", "naive", "strong")
     strong = ratio(truth.values("error", AUTO, "strong"), naive, 2)
-    found.append(number_row("strong sources: rms over naive ≤ .88", AUTO, strong, high=0.88))
+    found = [
+        *_mean_targets(truth, AUTO),
+        md.number_row("interval score over that of the prior alone ≤ .90", AUTO, alone, high=0.9),
+        md.number_row("strong sources: rms over naive ≤ .88", AUTO, strong, high=0.88),
+    ]
     for other, says, mean, most in (
         ("naive", "the same learner uncorrected", 0.99, 1.05),
         ("ensemble", "the deep ensemble", 0.85, 1.05),
     ):
         crps = log_ratio(truth.values("crps", AUTO, dev), truth.values("crps", other, dev))
         says = f"CRPS over {says} ≤ {md.decimal(mean)}, worst ≤ {md.decimal(most)}"
-        found.append(number_row(says, AUTO, crps, high=(mean, most)))
-    kept = rows_kept(truth, dev)
+        found.append(md.number_row(says, AUTO, crps, high=(mean, most)))
+    # 1 for each outcome whose hidden rows are distributed as `auto` says, within the limits
+    covered = truth.values("rows_covered", AUTO, dev).between(*ROWS_COVERED)
+    kept = pd.concat([covered, truth.values("pit_distance", AUTO, dev) <= PIT_LIMIT]).astype(float)
     says = f"hidden rows: 90 % intervals cover 80–97 % (outcomes with at most {FEW_VALUES} values: "
     says += "PIT uniform within .05) in 95 % of the outcomes"
-    found.append(number_row(says, AUTO, kept.mean(), low=0.95, form=md.PERCENT))
     said = truth.values("verdict", AUTO, dev) == SUPPORTED
     said = said[said].index
     count = (len(said), len(said.unique("source"))) if len(kept) else np.nan
-    says = "verdict *supported*: outcomes ≥ 10, sources ≥ 4"
-    found.append(number_row(says, AUTO, count, low=(10, 4), form=COUNT))
     covers, error = (truth.values(metric, AUTO, dev) for metric in ("covers", "error"))
     covers, error = (each[each.index.isin(said)] for each in (covers, error))
-    says = "verdict *supported*: coverage of the mean ≥ 85 %"
-    found.append(number_row(says, AUTO, by_source(covers), low=0.85, form=md.PERCENT))
     rms = ratio(error, truth.values("error", "naive", dev), 2)
-    found.append(number_row("verdict *supported*: rms over naive ≤ .90", AUTO, rms, high=0.9))
-    found += _mean_targets(truth, "classifier")
-    brier = (truth.values("brier", name, dev) for name in ("classifier", "naive classifier"))
-    says = "Brier score over the same learner uncorrected ≤ .99, worst ≤ 1.05"
-    return [*found, number_row(says, "classifier", log_ratio(*brier), high=(0.99, 1.05))]
+    brier = log_ratio(*(truth.values("brier", m, dev) for m in ("classifier", "naive classifier")))
+    supported, mostly = "verdict *supported*:", "coverage of the mean ≥ 85 %"
+    scored = "Brier score over the same learner uncorrected ≤ .99, worst ≤ 1.05"
+    return [
+        *found,
+        md.number_row(says, AUTO, kept.mean(), low=0.95, form=md.PERCENT),
+        md.number_row(f"{supported} outcomes ≥ 10, sources ≥ 4", AUTO, count, (10, 4), form=COUNT),
+        md.number_row(f"{supported} {mostly}", AUTO, by_source(covers), 0.85, form=md.PERCENT),
+        md.number_row(f"{supported} rms over naive ≤ .90", AUTO, rms, high=0.9),
+        *_mean_targets(truth, "classifier"),
+        md.number_row(scored, "classifier", brier, high=(0.99, 1.05)),
+    ]
 
 
-def _mean_targets(truth: Truth, method: str) -> list[TargetRow]:
+def _mean_targets(truth: Truth, method: str) -> list[md.TargetRow]:
     """The targets of the mean of the hidden, on the development sources."""
     dev = "development"
     covers, width = (truth.values(metric, method, dev) for metric in ("covers", "width"))
@@ -187,37 +180,22 @@ def _mean_targets(truth: Truth, method: str) -> list[TargetRow]:
     sizes = covers.groupby(level="source").size()
     each = covers.groupby(level="source").mean()[sizes >= FEWEST]
     squares = (error**2).groupby(level="source").mean() / (naive**2).groupby(level="source").mean()
+    few_off = (squares.dropna() <= 1.05**2).mean()
     score = ratio(truth.values("interval_score", method, dev), truth.margin_scores())
     harm = by_source(worse(truth, method, dev))
     median = weighted_quantile(width, 0.5)
-    percent = {"form": md.PERCENT}
-    return [
-        number_row(
-            "coverage of the mean 88–97 %", method, by_source(covers), 0.88, 0.97, **percent
-        ),
-        number_row(
-            f"coverage ≥ 75 % in 90 % of the sources with {FEWEST} or more outcomes",
-            method,
-            (each >= 0.75).mean(),
-            low=0.9,
-            **percent,
-        ),
-        number_row(
-            "interval score over that of the constant margin ≤ .85", method, score, high=0.85
-        ),
-        number_row("rms over naive ≤ .88", method, ratio(error, naive, 2), high=0.88),
-        number_row(
-            "rms over naive ≤ 1.05 in 90 % of the sources",
-            method,
-            (squares.dropna() <= 1.05**2).mean(),
-            low=0.9,
-            **percent,
-        ),
-        number_row(
-            "worse than naive by more than .05 sd in ≤ 3 %", method, harm, high=0.03, **percent
-        ),
-        number_row("median width of the interval of the mean ≤ .50 sd", method, median, high=0.5),
-    ]
+    many = f"coverage ≥ 75 % in 90 % of the sources with {FEWEST} or more outcomes"
+
+    rows = (
+        ("coverage of the mean 88–97 %", by_source(covers), 0.88, 0.97, md.PERCENT),
+        (many, (each >= 0.75).mean(), 0.9, np.inf, md.PERCENT),
+        ("interval score over that of the constant margin ≤ .85", score, -np.inf, 0.85),
+        ("rms over naive ≤ .88", ratio(error, naive, 2), -np.inf, 0.88),
+        ("rms over naive ≤ 1.05 in 90 % of the sources", few_off, 0.9, np.inf, md.PERCENT),
+        ("worse than naive by more than .05 sd in ≤ 3 %", harm, -np.inf, 0.03, md.PERCENT),
+        ("median width of the interval of the mean ≤ .50 sd", median, -np.inf, 0.5),
+    )
+    return [md.number_row(says, method, *measured) for says, *measured in rows]
 
 
 def errors_by_outcome(results: Results) -> dict:
@@ -235,49 +213,3 @@ def errors_by_outcome(results: Results) -> dict:
                 ]
         found.append({"source": key[0], "outcome": key[1], "methods": methods})
     return {"outcomes": found}
-
-
-def draw_forest(data: dict):
-    """The same on less space: outcomes without names, sorted by the naive error."""
-    naive = [row["methods"].get("naive", [np.nan])[0] for row in data["outcomes"]]
-    rows = [data["outcomes"][at] for at in np.argsort(naive)]
-    figure, [axes] = style.panel_grid(1, len(FOREST), height=3.9, sharey=True)
-    _draw_rows(axes, rows, 0.6, 1.4)
-    axes[0].set(ylim=(len(rows), -1), yticks=[], ylabel=f"{len(rows)} outcomes")
-    figure.supxlabel("estimate less known mean of the unselected, in standard deviations", size=8)
-    return figure
-
-
-def draw_errors(data: dict):
-    """A forest plot: a panel for each method, a row for each outcome, the truth at 0. An arrow
-    where an estimate lies outside the panel."""
-    rows = data["outcomes"]
-    figure, [axes] = style.panel_grid(1, len(FOREST), height=1 + 0.085 * len(rows), sharey=True)
-    starts = [
-        at for at, row in enumerate(rows) if not at or row["source"] != rows[at - 1]["source"]
-    ]
-    _draw_rows(axes, rows, 1.0, 2.5)
-    for axis in axes:
-        for start in starts[1:]:
-            axis.axhline(start - 0.5, color="#DDDDDD", lw=0.5)
-    ends = [*starts[1:], len(rows)]
-    middles = [(start + end - 1) / 2 for start, end in zip(starts, ends, strict=True)]
-    axes[0].set_yticks(middles, [rows[start]["source"] for start in starts])
-    axes[0].set_ylim(len(rows) - 0.5, -0.5)
-    figure.supxlabel("estimate less known mean of the unselected, in standard deviations", size=8)
-    return figure
-
-
-def _draw_rows(axes, rows: list[dict], width: float, size: float) -> None:
-    for axis, (method, colour) in zip(axes, FOREST.items(), strict=True):
-        for place, row in enumerate(rows):
-            if method not in row["methods"]:
-                continue
-            value, low, high = row["methods"][method]
-            axis.plot(np.clip([low, high], -REACH, REACH), [place, place], color=colour, lw=width)
-            marker = "o" if abs(value) <= REACH else ">" if value > 0 else "<"
-            at = float(np.clip(value, -REACH, REACH))
-            axis.plot(at, place, marker, color=colour, ms=size, clip_on=False)
-        axis.axvline(0, color="black", lw=0.7)
-        axis.tick_params(axis="y", length=0)
-        axis.set(xlim=(-REACH, REACH), title=TITLES[method])

@@ -3,27 +3,23 @@
 from collections.abc import Callable
 
 from heckesel.errors import DataError
-from reproduction.pages.claims import linear_fits, real_tables, with_instrument, without_instrument
+from reproduction.pages.claims import controlled, linear_fits, real_tables
 from reproduction.pages.claims.claim import FAILS, HOLDS, PARTLY, UNTESTED, Claim
 from reproduction.pages.page_text import filled, read_toml
 from reproduction.pages.rows import Results, read_paper
 
-MODULES = (linear_fits, with_instrument, without_instrument, real_tables)
+MODULES = (linear_fits, controlled, real_tables)
 
 
-def _read_chapters() -> dict[str, list[Claim]]:
-    """Title of a chapter of `text/claims.toml` -> its claims, each with its function."""
-    rules = {name: value for module in MODULES for name, value in vars(module).items()}
-    return {
-        chapter.pop("title"): [
-            Claim(rule=None if "untested" in claim else rules[name], **claim)
-            for name, claim in chapter.items()
-        ]
-        for chapter in read_toml("claims").values()
-    }
-
-
-CHAPTERS = _read_chapters()
+RULES = {name: value for module in MODULES for name, value in vars(module).items()}
+# Title of a chapter of `text/claims.toml` -> its claims, each with its function.
+CHAPTERS = {
+    chapter.pop("title"): [
+        Claim(rule=None if "untested" in claim else RULES[name], **claim)
+        for name, claim in chapter.items()
+    ]
+    for chapter in read_toml("claims").values()
+}
 
 
 def decide_on_paper_rows(decide: Callable) -> tuple[str, str] | None:

@@ -17,27 +17,29 @@ NO_ROWS = "the panels have not been run, because their data are not in the repos
 METHODS = {"least squares": "least squares", "two-step": "two-step", "ml": "maximum likelihood"}
 
 
-def _printed_digits(row: dict) -> str:
-    return (
+def _printed_digits(results: Results, method: str) -> tuple[dict, bool, str]:
+    """The row of RAND HIE, whether it agrees with what was printed, and the deviations."""
+    row = only(results.e0, data="rand_hie", method=method)
+    good = row["passed"] == 1 and row["macro_deviation"] <= PRINT_ROUNDING
+    numbers = (
         f"largest deviation {row['macro_deviation']:.1e}; of {row['printed_figures']:.0f} printed "
         f"coefficients and standard errors {row['printed_beyond_0.6_unit']:.0f} differ by more "
         f"than 0.6 units of the last place, the largest by {row['largest_printed_deviation']:.1f}; "
         f"against R's full precision {row['largest_full_deviation']:.1e}"
     )
+    return row, good, numbers
 
 
 def two_step_digits(results):
-    row = only(results.e0, data="rand_hie", method="two-step")
-    good = row["passed"] == 1 and row["macro_deviation"] <= PRINT_ROUNDING
-    return graded(holds=good), _printed_digits(row)
+    _, good, numbers = _printed_digits(results, "two-step")
+    return graded(holds=good), numbers
 
 
 def ml_digits(results):
-    row = only(results.e0, data="rand_hie", method="ml")
-    good = row["passed"] == 1 and row["macro_deviation"] <= PRINT_ROUNDING
-    good &= round(row["loglik_printed_deviation"], 3) == 0
-    numbers = f"{_printed_digits(row)}; log-likelihood off by {row['loglik_printed_deviation']:.4f}"
-    return graded(holds=bool(good)), numbers
+    row, good, numbers = _printed_digits(results, "ml")
+    off = row["loglik_printed_deviation"]
+    good &= round(off, 3) == 0
+    return graded(holds=bool(good)), f"{numbers}; log-likelihood off by {off:.4f}"
 
 
 def synthetic_truth(results):

@@ -25,9 +25,10 @@ of the residuals of a continuous one given x; all pairs of groups are compared.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
+from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import chdtri, chndtrinc, ndtr
@@ -52,11 +53,11 @@ INDEPENDENT = 1e-7  # singular values below this share of the largest are roundi
 MOST_UNITS = 1e12  # whole weights that add up to more cannot count units
 
 
-def random_rows(count: int, most: int) -> np.ndarray:
-    """All of `count` rows, or a fixed random sample of `most`, in order."""
+def random_rows(count: int, most: int, seed: int = SAMPLE_SEED) -> np.ndarray:
+    """All of `count` rows, or a random sample of `most`, in order."""
     if count <= most:
         return np.arange(count)
-    return np.sort(np.random.default_rng(SAMPLE_SEED).choice(count, most, replace=False))
+    return np.sort(np.random.default_rng(seed).choice(count, most, replace=False))
 
 
 def smooth_columns(x: np.ndarray) -> np.ndarray:
@@ -93,6 +94,7 @@ class ValiditySample:
     weight: np.ndarray
     instruments: tuple[str, ...]
     probit: ProbitFit
+    effects: np.ndarray
     units: int
     groups: np.ndarray | None = None
 
@@ -110,19 +112,30 @@ class ValiditySample:
         """(n1, h) the same for the columns of x among the selected."""
         return spanning(smooth_columns(self.x))
 
-    @property
-    def effects(self) -> np.ndarray:
-        return self.probit.gamma[-self.z.shape[1] :]
-
-    @property
+    @cached_property
     def z_sd(self) -> np.ndarray:
         """(k,)"""
         return sd(self.z, self.weight)
 
-    @property
+    @cached_property
     def y_sd(self) -> float:
         """Of the outcome among the selected."""
         return float(sd(self.y[self.s], self.weight[self.s]))
+
+    @cached_property
+    def two_values(self) -> bool:
+        """Whether the outcome has at most two values, whose mean is not a smooth function of x
+        plus a function of the index."""
+        return len(np.unique(self.y[self.s])) <= 2
+
+    def residuals(self, target, rows=None) -> np.ndarray:
+        """(n,) of a weighted least squares on the covariates among some rows, the selected ones."""
+        rows = self.s if rows is None else rows
+        root = np.sqrt(self.weight[rows])
+        columns = self.covariates[rows] * root[:, None]
+        return (
+            target - self.covariates @ np.linalg.lstsq(columns, target[rows] * root, rcond=None)[0]
+        )
 
 
 def validity_sample(data: SelectionData, seed: int) -> ValiditySample:
@@ -152,6 +165,7 @@ def validity_sample(data: SelectionData, seed: int) -> ValiditySample:
         weight=data.weight,
         instruments=tuple(data.w_names[j] for j in chosen),
         probit=probit,
+        effects=probit.gamma[-len(chosen) :],
         units=units,
         groups=data.groups,
     )
@@ -178,17 +192,13 @@ def _selection(
 def _units(data: SelectionData, seed: int) -> tuple[SelectionData, int]:
     """At most 10,000 random units, and the number of all units."""
     data = data.take(data.weight > 0)
-    counts = (data.weight > 0).astype(float)
+    counts = np.ones(data.n)
     if kind_of_weights(None, data.weight) == "frequency" and data.weight.sum() < MOST_UNITS:
         counts = data.weight
     ends = np.cumsum(counts)
     units = round(ends[-1])
-    if units > MOST_ROWS:
-        chosen = np.sort(np.random.default_rng(seed).choice(units, MOST_ROWS, replace=False))
-    else:
-        chosen = np.arange(units)
     repeated = units > data.n
-    data = data.take(np.searchsorted(ends, chosen, side="right"))
+    data = data.take(np.searchsorted(ends, random_rows(units, MOST_ROWS, seed), side="right"))
     return (replace(data, weight=np.ones(data.n)) if repeated else data), units
 
 
@@ -215,14 +225,14 @@ HALVINGS = 10  # of the range from 0 to the largest effect
 
 
 ALL = "all instruments together"
+OVERIDENTIFICATION, INEQUALITIES = "overidentification", "inequalities"
 ROWS_PER_COLUMN = 10  # selected rows needed for each column of the regression
 SEED = 20_792  # fixed, so that the same data always give the same verdict
 LEAST_NEW = 1e-4  # share of a column's variance that others must not explain
 ROUNDING = 1e-24  # of a squared length: what projections leave of a constant column
 
 
-@dataclass(frozen=True)
-class SecondStep:
+class SecondStep(NamedTuple):
     """Least squares of y among the selected, with the covariance that allows for estimated columns.
 
     coefficients : (c,), covariance : (c, c), residuals : (n1,)
@@ -234,18 +244,33 @@ class SecondStep:
 
 
 @dataclass(frozen=True)
-class Overidentification:
-    """Wald test that some directions of the instruments have no direct effect on the outcome.
+class ValidityTest:
+    """One test of the validity of instruments.
 
-    fit : y of the selected -> the regression, whose first coefficients are tested
-    z : (n1, k) instruments of the selected, with unit variance over all units
+    Attributes
+    ----------
+    name : str
+        ``"overidentification"`` or ``"inequalities"``.
+    statistic : float
+        A Wald statistic; or the largest violation of an inequality in standard errors, which is
+        negative if all inequalities hold in the data.
+    degrees_of_freedom : int or None
+        Of the Wald statistic.
+    p_value : float
+    detectable : dict of str to tuple of float
+        For each instrument, the smallest negative and positive direct effect on y that the test
+        detects with a probability of 80 %, in standard deviations of y per standard deviation of
+        the instrument. An infinite value means that no effect up to 1 is detectable. Empty if it
+        was not computed, as for an outcome with two values.
     """
 
+    __test__ = False  # not a test class for pytest
+
+    name: str
     statistic: float
-    degrees_of_freedom: int
+    degrees_of_freedom: int | None
     p_value: float
-    fit: Callable[[np.ndarray], SecondStep]
-    z: np.ndarray
+    detectable: dict[str, tuple[float, float]]
 
 
 @dataclass(frozen=True)
@@ -263,23 +288,56 @@ class JustIdentified:
     rho: float
 
 
-def overidentification_test(sample: ValiditySample) -> Overidentification | None:
-    """None if there are too few selected units, or x explains all but one of the instruments."""
-    z = sample.z[sample.s] / sample.z_sd
+def overidentification_test(
+    sample: ValiditySample, level: float | None = None
+) -> ValidityTest | None:
+    r"""Wald test that some directions of the instruments have no direct effect on the outcome.
+
+    None if there are too few selected units, or x explains all but one of the instruments.
+    level : of the test whose detectable effects are computed; by default they are not
+
+    Against an effect, the statistic has a noncentral chi-squared distribution. An effect b changes
+    the tested coefficients by b g, so that its noncentrality is :math:`b^2\,g'V(b)^{-1}g`. The
+    covariance V is that of y with the effect, because a part of it follows the index and varies
+    with its estimate.
+    """
+    z, y = sample.z[sample.s] / sample.z_sd, sample.y[sample.s]
     weakest_first = np.argsort(np.abs(sample.effects) * sample.z_sd)
     generated, slopes = selection_columns(sample)
     kept = weakest_first[
         new_columns(np.column_stack([sample.smooth, generated[:, :1]]), z[:, weakest_first])
     ]
-    room = len(z) // ROWS_PER_COLUMN - sample.smooth.shape[1] - len(kept)
-    if room < 2 or not len(kept):
+    df = len(kept)
+    room = len(z) // ROWS_PER_COLUMN - sample.smooth.shape[1] - df
+    if room < 2 or not df:
         return None
     fixed = np.column_stack([z[:, kept], sample.smooth])
     chosen = new_columns(fixed, generated)[:room]
-    fit = partial(second_step, sample, fixed, generated[:, chosen], slopes[:, chosen])
-    step = fit(sample.y[sample.s])
-    statistic, p = wald_test(*_first(step, len(kept)))
-    return Overidentification(statistic, len(kept), p, fit, z) if np.isfinite(p) else None
+
+    def tested(y):
+        """The tested coefficients and their covariance."""
+        step = second_step(sample, fixed, generated[:, chosen], slopes[:, chosen], y)
+        return step.coefficients[:df], step.covariance[:df, :df]
+
+    def smallest_effect(added, sign: float) -> float:
+        change, needed = tested(added)[0], chndtrinc(chdtri(df, level), df, 1 - POWER)
+        effect = 0.0
+        for _ in range(FIXED_POINT_STEPS):
+            _, covariance = tested(y + sign * effect * added)
+            unit = wald_test(change, covariance)[0]  # the noncentrality of an effect of 1
+            effect = np.sqrt(needed / unit) if unit > 0 else np.inf
+            if not effect <= LARGEST_EFFECT:
+                return sign * np.inf
+        return float(sign * effect)
+
+    statistic, p = wald_test(*tested(y))
+    if not np.isfinite(p):
+        return None
+    detectable = {}
+    if level is not None:
+        for name, added in zip(sample.instruments, sample.y_sd * z.T, strict=True):
+            detectable[name] = smallest_effect(added, -1.0), smallest_effect(added, 1.0)
+    return ValidityTest(OVERIDENTIFICATION, statistic, df, p, detectable)
 
 
 def agreement(data: SelectionData) -> dict:
@@ -290,43 +348,9 @@ def agreement(data: SelectionData) -> dict:
         test = overidentification_test(validity_sample(data.take(data.weight > 0), SEED))
     except DataError:  # a random part may be collinear although all rows are not
         return {}
-    if test is None or not np.isfinite(test.p_value):
+    if test is None:
         return {}
     return {"overidentification": test.statistic, "overidentification_p": test.p_value}
-
-
-def detectable_by(
-    test: Overidentification, sample: ValiditySample, level: float
-) -> list[tuple[float, float]]:
-    r"""For each instrument the smallest effects caught with 80 % probability, in sd of y per sd.
-
-    The statistic has a noncentral chi-squared distribution. An effect b changes the tested
-    coefficients by b g, so that its noncentrality is :math:`b^2\,g'V(b)^{-1}g`. The covariance V is
-    that of y with the effect, because a part of it follows the index and varies with its estimate.
-    """
-    y, df = sample.y[sample.s], test.degrees_of_freedom
-    needed = chndtrinc(chdtri(df, level), df, 1 - POWER)
-    found = []
-    for z in test.z.T:
-        change = _first(test.fit(sample.y_sd * z), df)[0]
-        ends = []
-        for sign in (-1.0, 1.0):
-            effect = 0.0
-            for _ in range(FIXED_POINT_STEPS):
-                _, covariance = _first(test.fit(y + sign * effect * sample.y_sd * z), df)
-                unit = wald_test(change, covariance)[0]  # the noncentrality of an effect of 1
-                effect = np.sqrt(needed / unit) if unit > 0 else np.inf
-                if not effect <= LARGEST_EFFECT:
-                    effect = np.inf
-                    break
-            ends.append(sign * float(effect))
-        found.append((ends[0], ends[1]))
-    return found
-
-
-def _first(step: SecondStep, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """The first coefficients and their covariance."""
-    return step.coefficients[:count], step.covariance[:count, :count]
 
 
 def just_identified(sample: ValiditySample) -> list[JustIdentified]:
@@ -431,118 +455,96 @@ class Pair:
     high_weight: np.ndarray
 
 
-@dataclass(frozen=True)
-class InequalityTest:
-    """statistic : the largest violation in standard errors, below 0 if there is none.
-
-    violations, se : (j,) of the data; draws : (b, j) bootstrap draws of t under equality
-    residuals : (n,) of y on the covariates
-    """
-
-    statistic: float
-    p_value: float
-    violations: np.ndarray
-    se: np.ndarray
-    draws: np.ndarray
-    residuals: np.ndarray
-
-
-def inequality_test(sample: ValiditySample, pairs: list[Pair], seed: int) -> InequalityTest:
+def inequality_test(
+    sample: ValiditySample, pairs: list[Pair], seed: int, level: float | None = None
+) -> ValidityTest:
     """The largest studentised violation, with a bootstrap p-value.
 
+    level : of the test whose detectable effects are computed; by default they are not
+
     Inequalities that are slack by more than sqrt(log n) standard errors do not enter the
-    bootstrap, as in Andrews and Soares' generalised moment selection.
-    """
-    r = np.zeros(sample.n)
-    r[sample.s] = regress(sample.covariates, sample.s, sample.weight, sample.y)[sample.s]
-    found = violations(r[None], sample.s[None], sample.weight[None], pairs)[0]
-    draws = _bootstrap(r, sample, pairs, seed)
-    se = draws.std(axis=0)
-    t, draws = found / se, (draws - found) / se
-    p = p_values(t[None], draws, sample.n)[0]
-    return InequalityTest(float(t.max()), float(p), found, se, draws, r)
-
-
-def detectable_effects(
-    sample: ValiditySample, pairs: list[Pair], level: float, test: InequalityTest
-) -> tuple[float, float]:
-    """The smallest negative and positive effect caught with 80 % probability, in sd of y per sd of
-    the instruments' joint effect on selection; infinite beyond 1.
+    bootstrap, as in Andrews and Soares' generalised moment selection. Bootstrap draws have
+    exponential weights on the rows, or on groups of them.
 
     An effect adds a multiple of the instruments, less their regression on the covariates, to the
     residuals. The violations that follow are normal around their values, with the standard errors
     of the test. Violations of the data are taken for chance.
     """
-    value = sample.z @ sample.effects
-    value = value * sample.y_sd / sd(value, sample.weight)
-    along = np.where(sample.s, regress(sample.covariates, sample.s, sample.weight, value), 0.0)
-    slack = np.minimum(test.violations, 0.0) - test.violations
+    r = np.where(sample.s, sample.residuals(sample.y), 0.0)
+    found = violations(r, sample.s, sample.weight[None], pairs)[0]
+    rng = np.random.default_rng(seed)
+    codes = np.arange(sample.n) if sample.groups is None else sample.groups
+    size = max(1, BATCH_ELEMENTS // sample.n)
+    batches = []
+    for begun in range(0, DRAWS, size):
+        drawn = rng.standard_exponential((min(size, DRAWS - begun), codes.max() + 1))
+        batches.append(violations(r, sample.s, sample.weight * drawn[:, codes], pairs))
+    draws = np.concatenate(batches)
+    se = draws.std(axis=0)
+    t, draws = found / se, (draws - found) / se  # the draws under equality
 
-    def caught(effect: float) -> bool:
-        r = test.residuals + effect * along
-        t = (violations(r[None], sample.s[None], sample.weight[None], pairs)[0] + slack) / test.se
+    def drawn_maxima(t):
+        """(b,) of the inequalities that may bind; if there is none, nothing is a violation."""
         binding = t > -np.sqrt(np.log(sample.n))
-        if not binding.any():
-            return False
-        critical = np.quantile(test.draws[:, binding].max(axis=1), 1 - level)
+        return draws[:, binding].max(axis=1) if binding.any() else np.full(DRAWS, 1e300)
+
+    above = np.sum(drawn_maxima(t) >= t.max())
+    p = float((1 + above) / (1 + DRAWS))
+    test = ValidityTest(INEQUALITIES, float(t.max()), None, p, {})
+    if level is None or sample.two_values or sample.s.sum() <= 2 * sample.covariates.shape[1]:
+        return test
+
+    value = sample.z @ sample.effects
+    along = np.where(sample.s, sample.residuals(value), 0.0)
+    along = along * sample.y_sd / sd(value, sample.weight)
+    slack = np.minimum(found, 0.0) - found
+
+    def is_caught(effect: float) -> bool:
+        changed = violations(r + effect * along, sample.s, sample.weight[None], pairs)[0]
+        t = (changed + slack) / se
+        critical = np.quantile(drawn_maxima(t), 1 - level)
         return bool(ndtr(t.max() - critical) >= POWER)
 
-    ends = []
-    for sign in (-1.0, 1.0):
+    def smallest_effect(sign: float) -> float:
         low, high = 0.0, LARGEST_EFFECT
-        if not caught(sign * high):
-            ends.append(sign * np.inf)
-            continue
+        if not is_caught(sign * high):
+            return sign * np.inf
         for _ in range(HALVINGS):  # the power increases with the effect
             middle = (low + high) / 2
-            low, high = (low, middle) if caught(sign * middle) else (middle, high)
-        ends.append(sign * high)
-    return ends[0], ends[1]
+            low, high = (low, middle) if is_caught(sign * middle) else (middle, high)
+        return sign * high
 
-
-def p_values(t: np.ndarray, centred: np.ndarray, n: int) -> np.ndarray:
-    """(m,) p-values of the largest of each row of t.
-
-    t : (m, j) studentised violations; centred : (b, j) draws of them under t = 0
-    """
-    binding = t > -np.sqrt(np.log(n))
-    largest = np.where(binding[:, None], centred[None], -np.inf).max(axis=2)  # (m, b)
-    above = np.sum(largest >= t.max(axis=1, keepdims=True), axis=1)
-    return np.where(binding.any(axis=1), (1 + above) / (1 + centred.shape[0]), 1.0)
-
-
-def regress(columns, s, weight, target) -> np.ndarray:
-    """(n,) residuals of a weighted least squares among the selected."""
-    root = np.sqrt(weight[s])
-    coefficients = np.linalg.lstsq(columns[s] * root[:, None], target[s] * root, rcond=None)[0]
-    return target - columns @ coefficients
+    ends = smallest_effect(-1.0), smallest_effect(1.0)
+    name = sample.instruments[0] if len(sample.instruments) == 1 else ALL
+    if name != ALL and sample.effects[0] <= 0:  # effects are along the index, so in its direction
+        ends = -ends[1], -ends[0]
+    return replace(test, detectable={name: ends})
 
 
 def pairs_of(sample: ValiditySample) -> list[Pair]:
     """All pairs of groups of the instruments' joint effect on selection that overlap in x."""
-    groups = _groups(sample)
-    count = groups.max() + 1
-    pairs = [
-        _pair(sample, np.flatnonzero(groups == a), np.flatnonzero(groups == b))
-        for a in range(count)
-        for b in range(a + 1, count)
-    ]
-    return [pair for pair in pairs if _effective(sample, pair) >= FEWEST_EFFECTIVE]
-
-
-def _effective(sample: ValiditySample, pair: Pair) -> float:
-    """Kish's effective number of selected units in the smaller group."""
-    sides = ((pair.low, pair.low_weight), (pair.high, pair.high_weight))
-    masses = [(sample.weight[rows] * share)[sample.s[rows]] for rows, share in sides]
-    # a group that x predicts perfectly has no mass at all
-    return min(mass.sum() ** 2 / max((mass**2).sum(), 1e-300) for mass in masses)
+    groups, pairs = _groups(sample), []
+    for a, b in combinations(range(groups.max() + 1), 2):
+        low, high = np.flatnonzero(groups == a), np.flatnonzero(groups == b)
+        rows = np.concatenate([low, high])
+        is_high = np.arange(len(rows)) >= len(low)
+        columns, weight = sample.covariates[rows], sample.weight[rows]
+        probit = fit_probit(columns, is_high, weight, ridge=HARDLY_ANY_RIDGE)
+        share = ndtr(columns @ probit.gamma)
+        overlap = np.where(is_high, 1 - share, share)
+        sides = [(weight * overlap)[(is_high == side) & sample.s[rows]] for side in (False, True)]
+        # Kish's effective number of selected; a group that x predicts perfectly has no mass at all
+        effective = min(mass.sum() ** 2 / max((mass**2).sum(), 1e-300) for mass in sides)
+        if effective >= FEWEST_EFFECTIVE:
+            pairs.append(Pair(low, high, overlap[~is_high], overlap[is_high]))
+    return pairs
 
 
 def _groups(sample: ValiditySample) -> np.ndarray:
     """(n,) 0 for the units that the instruments make least likely to be selected."""
     value = sample.z @ sample.effects
     if len(np.unique(value)) > MOST_LEVELS:
-        value = regress(sample.covariates, np.ones(sample.n, bool), sample.weight, value)
+        value = sample.residuals(value, np.ones(sample.n, bool))
     _, level, counts = np.unique(value, return_inverse=True, return_counts=True)
     middle = (np.cumsum(counts) - counts / 2) / len(value)  # the mean rank of each level
     groups = np.unique((GROUPS * middle[level]).astype(int), return_inverse=True)[1]
@@ -555,87 +557,42 @@ def _groups(sample: ValiditySample) -> np.ndarray:
     return groups
 
 
-def _pair(sample: ValiditySample, low: np.ndarray, high: np.ndarray) -> Pair:
-    rows = np.concatenate([low, high])
-    is_high = np.arange(len(rows)) >= len(low)
-    columns, weight = sample.covariates[rows], sample.weight[rows]
-    probit = fit_probit(columns, is_high, weight, ridge=HARDLY_ANY_RIDGE)
-    share = ndtr(columns @ probit.gamma)
-    overlap = np.where(is_high, 1 - share, share)
-    return Pair(low, high, overlap[~is_high], overlap[is_high])
-
-
-def _bootstrap(r, sample: ValiditySample, pairs, seed: int) -> np.ndarray:
-    """(DRAWS, j) violations with exponential weights on the rows, or on groups of them."""
-    rng = np.random.default_rng(seed)
-    step = max(1, BATCH_ELEMENTS // sample.n)
-    own = slice(None) if sample.groups is None else sample.groups
-    drawn = sample.n if sample.groups is None else int(sample.groups.max()) + 1
-    return np.concatenate(
-        [
-            violations(
-                r[None],
-                sample.s[None],
-                sample.weight * rng.standard_exponential((min(step, DRAWS - begun), drawn))[:, own],
-                pairs,
-            )
-            for begun in range(0, DRAWS, step)
-        ]
-    )
-
-
 def violations(r, s, mass, pairs: list[Pair]) -> np.ndarray:
     """(b, 2 pairs) how far the mean of the low group is above the upper and below the lower bound.
 
-    r, s, mass : (b, n) or (1, n) residuals, selection and weights of the rows
+    r : (n,) residuals; s : (n,) selection; mass : (b, n) weights
     """
-    return np.column_stack([_violations_of(r, s, mass, pair) for pair in pairs])
-
-
-def _violations_of(r, s, mass, pair: Pair) -> np.ndarray:
-    low, high = _chosen(pair.low, s), _chosen(pair.high, s)
-    low_mass, high_mass = mass[:, pair.low] * pair.low_weight, mass[:, pair.high] * pair.high_weight
-    low_selected = low_mass[:, low] * s[:, pair.low[low]]
-    high_selected = high_mass[:, high] * s[:, pair.high[high]]
-    kept = low_selected.sum(axis=1)
-    mean = np.einsum("bi,bi->b", *np.broadcast_arrays(low_selected, r[:, pair.low[low]])) / kept
-    rate_low = kept / low_mass.sum(axis=1)
-    rate_high = high_selected.sum(axis=1) / high_mass.sum(axis=1)
-    values = r[:, pair.high[high]]
-    order = np.argsort(values, axis=1)
-    values = np.take_along_axis(values, order, axis=1)
-    if len(order) == 1:
-        high_selected = high_selected[:, order[0]]
-    else:
-        high_selected = np.take_along_axis(high_selected, order, axis=1)
-    share = np.minimum(rate_low / rate_high, 1.0)
-    lower, upper = trimmed_means(values, high_selected, share)
-    return np.column_stack([mean - upper, lower - mean])
-
-
-def _chosen(rows, s) -> np.ndarray:
-    """Positions of the rows that are selected in at least one draw."""
-    return np.flatnonzero(s[:, rows].any(axis=0))
+    found = []
+    for pair in pairs:
+        low_mass = mass[:, pair.low] * pair.low_weight
+        high_mass = mass[:, pair.high] * pair.high_weight
+        in_low, in_high = s[pair.low], np.flatnonzero(s[pair.high])
+        in_high = in_high[np.argsort(r[pair.high[in_high]])]
+        low_selected, high_selected = low_mass[:, in_low], high_mass[:, in_high]
+        kept = low_selected.sum(axis=1)
+        mean = low_selected @ r[pair.low[in_low]] / kept
+        rate = high_selected.sum(axis=1) / high_mass.sum(axis=1)
+        share = np.minimum(kept / low_mass.sum(axis=1) / rate, 1.0)
+        lower, upper = trimmed_means(r[pair.high[in_high]], high_selected, share)
+        found += [mean - upper, lower - mean]
+    return np.column_stack(found)
 
 
 def trimmed_means(values, mass, share) -> tuple[np.ndarray, np.ndarray]:
     """Means of the lowest and of the highest `share` of a distribution, (b,) each.
 
-    values : (b, m) or (1, m), increasing along rows; mass : (b, m); share : (b,)
+    values : (m,), increasing; mass : (b, m); share : (b,)
     """
     below, sums = np.cumsum(mass, axis=1), np.cumsum(mass * values, axis=1)
-    total, kept = below[:, -1], share * below[:, -1]
-    lowest = _sum_up_to(kept, values, below, sums)
-    highest = sums[:, -1] - _sum_up_to(total - kept, values, below, sums)
-    return lowest / kept, highest / kept
+    rows, total = np.arange(len(mass)), below[:, -1]
 
+    def sum_up_to(bound):
+        """(b,) mass times values of the lowest part whose mass is `bound`."""
+        at = np.minimum((below < bound[:, None]).sum(axis=1), len(values) - 1)
+        return sums[rows, at] - (below[rows, at] - bound) * values[at]
 
-def _sum_up_to(bound, values, below, sums) -> np.ndarray:
-    """(b,) mass times values of the lowest part whose mass is `bound`."""
-    rows = np.arange(len(below))
-    at = np.minimum((below < bound[:, None]).sum(axis=1), below.shape[1] - 1)
-    value = values[rows if len(values) > 1 else 0, at]
-    return sums[rows, at] - (below[rows, at] - bound) * value
+    kept = share * total
+    return sum_up_to(kept) / kept, (sums[:, -1] - sum_up_to(total - kept)) / kept
 
 
 REJECTED = "rejected"
@@ -644,39 +601,8 @@ WITHOUT_POWER = "not rejected, with little power"
 NOT_TESTED = "not tested"
 # How it is coloured.
 TONES = {REJECTED: "bad", NOT_REJECTED: "good", WITHOUT_POWER: "caution", NOT_TESTED: "plain"}
-OVERIDENTIFICATION, INEQUALITIES = "overidentification", "inequalities"
 LEVEL = 0.05
 EXACT = 1e-10  # unexplained share of the variance of y below which it is rounding error
-
-
-@dataclass(frozen=True)
-class ValidityTest:
-    """One test of the validity of instruments.
-
-    Attributes
-    ----------
-    name : str
-        ``"overidentification"`` or ``"inequalities"``.
-    statistic : float
-        A Wald statistic; or the largest violation of an inequality in standard errors, which is
-        negative if all inequalities hold in the data.
-    degrees_of_freedom : int or None
-        Of the Wald statistic.
-    p_value : float
-    detectable : dict of str to tuple of float
-        For each instrument, the smallest negative and positive direct effect on y that the test
-        detects with a probability of 80 %, in standard deviations of y per standard deviation of
-        the instrument. An infinite value means that no effect up to 1 is detectable. Empty if it
-        was not computed, as for an outcome with two values.
-    """
-
-    __test__ = False  # not a test class for pytest
-
-    name: str
-    statistic: float
-    degrees_of_freedom: int | None
-    p_value: float
-    detectable: dict[str, tuple[float, float]]
 
 
 @dataclass(frozen=True, repr=False)
@@ -789,71 +715,49 @@ class InstrumentValidity:
 def validity_of(data: SelectionData, *, level: float = LEVEL, seed: int = 0) -> InstrumentValidity:
     """All tests that the data allow; x and w may have a constant column or not."""
     data = data.take(data.weight > 0)
+    names = tuple(data.instruments)
+    untested = InstrumentValidity(NOT_TESTED, "", math.nan, level, names, (), (), data.n, 0)
     if data.s.all():
-        return _untested(data, level, "every unit has an outcome, so no instrument is needed.")
-    if not data.instruments:
-        return _untested(data, level, "there is no instrument.")
+        why = "every unit has an outcome, so no instrument is needed."
+        return replace(untested, sentence=why)
+    if not names:
+        return replace(untested, sentence="there is no instrument.")
     with threadpool_limits(1, user_api="blas"):
         sample = validity_sample(data, seed)
-        found = [] if _explained(sample) else _tests(sample, level, seed)
-        agree = any(test.name == OVERIDENTIFICATION for test in found)
-        fits = tuple(just_identified(sample)) if agree else ()
-    if not found:
+        y, r = sample.y[sample.s], sample.residuals(sample.y)[sample.s]
+        explained = y.min() == y.max() or np.mean(r**2) <= EXACT * sample.y_sd**2
+        tests = [] if explained else _tests(sample, level, seed)
+        over = any(test.name == OVERIDENTIFICATION for test in tests)
+        fits = tuple(just_identified(sample)) if over else ()
+    if not tests:
         why = (
             "there are too few selected units, or other columns explain the outcome or the "
             "instrument."
         )
-        return replace(_untested(data, level, why), rows=sample.units)
-    p = min(1.0, len(found) * min(test.p_value for test in found))
-    verdict, sentence = _verdict(found, p, level, sample.instruments)
+        return replace(untested, sentence=why, rows=sample.units)
+    p = min(1.0, len(tests) * min(test.p_value for test in tests))
+    verdict, sentence = _verdict(tests, p, level, sample.instruments)
     return InstrumentValidity(
         verdict=verdict,
         sentence=sentence,
         p_value=p,
         level=level,
         instruments=sample.instruments,
-        tests=tuple(found),
+        tests=tuple(tests),
         fits=fits,
         rows=sample.units,
         rows_used=sample.n,
     )
 
 
-def _untested(data: SelectionData, level: float, sentence: str) -> InstrumentValidity:
-    names = tuple(data.instruments)
-    return InstrumentValidity(NOT_TESTED, sentence, math.nan, level, names, (), (), data.n, 0)
-
-
-def _explained(sample: ValiditySample) -> bool:
-    """Whether x explains the outcome exactly, so that there is no error to compare."""
-    y = sample.y[sample.s]
-    r = regress(sample.covariates, sample.s, sample.weight, sample.y)[sample.s]
-    return bool(y.min() == y.max() or np.mean(r**2) <= EXACT * sample.y_sd**2)
-
-
 def _tests(sample: ValiditySample, level: float, seed: int) -> list[ValidityTest]:
-    several = len(sample.instruments) > 1
-    # A mean of zeros and ones is not a smooth function of x plus a function of the index.
-    two_values = len(np.unique(sample.y[sample.s])) <= 2
     pairs = pairs_of(sample)
-    found, of_both = [], several and not two_values
-    level = level / 2 if of_both and pairs else level
-    if of_both and (over := overidentification_test(sample)) is not None:
-        ends = detectable_by(over, sample, level)
-        numbers = (over.statistic, over.degrees_of_freedom, over.p_value)
-        detectable = dict(zip(sample.instruments, ends, strict=True))
-        found.append(ValidityTest(OVERIDENTIFICATION, *numbers, detectable))
+    several = len(sample.instruments) > 1 and not sample.two_values
+    level = level / 2 if several and pairs else level
+    found = [overidentification_test(sample, level)] if several else []
     if pairs:
-        test, detectable = inequality_test(sample, pairs, seed), {}
-        if not two_values and sample.s.sum() > 2 * sample.covariates.shape[1]:
-            low, high = detectable_effects(sample, pairs, level, test)
-            if several:
-                detectable = {ALL: (low, high)}
-            else:  # the effects are along the index, in which the instrument may have a minus sign
-                along = sample.effects[0] > 0
-                detectable = {sample.instruments[0]: (low, high) if along else (-high, -low)}
-        found.append(ValidityTest(INEQUALITIES, test.statistic, None, test.p_value, detectable))
-    return found
+        found.append(inequality_test(sample, pairs, seed, level))
+    return [test for test in found if test is not None]
 
 
 def _verdict(tests, p: float, level: float, instruments) -> tuple[str, str]:

@@ -8,9 +8,8 @@ import pytest
 from heckesel.errors import DataError
 from reproduction.audit import tables
 from reproduction.audit.audit_page import audit_md, read_audit
-from reproduction.audit.published_fits import PUBLISHED_FITS
 from reproduction.audit.r_random import RRandom
-from reproduction.audit.refit import audit_row
+from reproduction.audit.refit import PUBLISHED_FITS, audit_row
 
 RESULTS = Path(__file__).parents[3] / "results"
 FITS = {published.name: published for published in PUBLISHED_FITS}

@@ -11,13 +11,13 @@ from heckesel.predictive import Predictive
 from reproduction.pages.claims import (
     CHAPTERS,
     claims_md,
+    controlled,
     decide_on_paper_rows,
     linear_fits,
     real_tables,
-    without_instrument,
 )
 from reproduction.pages.claims.claim import FAILS, HOLDS, PARTLY, UNTESTED
-from reproduction.pages.claims.kill_condition import kill_condition
+from reproduction.pages.claims.controlled import kill_condition
 from reproduction.pages.rows import Results, read_paper, read_results
 
 ROOT = Path(__file__).parents[3]
@@ -85,8 +85,8 @@ def test_the_page_counts_its_verdicts_and_lists_each_claim_once(results):
 
 def test_the_papers_rows_are_used_only_where_they_have_what_the_rule_needs():
     assert decide_on_paper_rows(real_tables.weighting_is_worst)[0] == HOLDS
-    assert decide_on_paper_rows(without_instrument.warm_up_needed) is None  # no such rows
-    assert decide_on_paper_rows(without_instrument.rho_collapses) is None  # no members in them
+    assert decide_on_paper_rows(controlled.warm_up_needed) is None  # no such rows
+    assert decide_on_paper_rows(controlled.rho_collapses) is None  # no members in them
     assert decide_on_paper_rows(linear_fits.most_on_boundary) is None  # untested is no verdict
 
 
