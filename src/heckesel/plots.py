@@ -936,7 +936,7 @@ def instrument_strength(model, X=None, y=None, *, selected=None, ax=None):
     if not clustered and getattr(result, "weight_kind", "frequency") == "frequency":
         statistic, freedom = 2 * (long.loglik - short.loglik), int(instrumental.sum())
         p = chdtrc(freedom, max(statistic, 0.0))
-        text = f"χ²({freedom}) = {statistic:,.1f}, {p_equation(p)}"
+        text = f"LR χ²({freedom}) = {statistic:,.1f}, {p_equation(p)}"
     elif hasattr(result, "wald_test"):
         test = result.wald_test([("select", name) for name in terms[instrumental]])
         text = f"{test}, {p_equation(test.p_value)}"

@@ -18,6 +18,7 @@ from heckesel.verdict.identify import (
     MOSTLY_PRIOR,
     NOTHING_TO_CORRECT,
     SUPPORTED,
+    Identification,
 )
 from heckesel.verdict.linear import linearity_test
 from heckesel.verdict.validity import smooth_columns
@@ -160,7 +161,7 @@ def test_an_instrument_that_is_a_function_of_x_is_weak(curved):
     assert linear.evidence["wald"] > 100  # strong by the test alone
     assert found.verdict == linear.verdict == (MOSTLY_PRIOR if curved else SUPPORTED)
     if curved:
-        assert "explain all but 0.0% of its effect" in linear.sentence
+        assert "explain all of its effect" in linear.sentence
     else:
         assert linear.evidence["share_beyond_smooth"] == pytest.approx(1, abs=0.01)
 
@@ -281,3 +282,11 @@ def test_copies_are_counted_unless_the_outcome_has_few_values():
             assert found.evidence.get("repeated_rows") == expected
             if expected is not None and found.verdict == MOSTLY_PRIOR:
                 assert f"{expected} selected rows are exact copies of other rows" in found.sentence
+
+
+def test_no_line_of_evidence_shows_a_placeholder_or_a_negative_zero(linear):
+    unknown = Identification(MOSTLY_PRIOR, "", evidence={"rho_error": 1e6})
+    assert unknown.evidence_lines() == ["error of rho from the instruments alone: more than 1000"]
+    found = hk.identify(linear[["x"]], linear["y"], learner="linear")
+    assert "rho with the prior (calibrated on real data): 0.00, " in found.evidence_lines()[0]
+    assert "-0.00" not in repr(found)

@@ -141,13 +141,13 @@ def fit(out, report, method, as_json, **given):
         f"{len(data.X.columns)} columns",
         *(
             f"{name} = {summary[name]:{digits}}"
-            for name, digits in (("rho", ".3f"), ("sigma", ".4g"))
+            for name, digits in (("rho", "z.3f"), ("sigma", ".4g"))
             if summary[name] is not None
         ),
     ]
     if hasattr(model, "rho_interval_"):
         low, high = model.rho_interval_
-        facts[-1] += f", 90 % interval {low:.2f} to {high:.2f}"
+        facts[-1] += f", 90 % interval {low:z.2f} to {high:z.2f}"
     say("; ".join(facts))
     if summary["scale"] != data.y.name:
         say(

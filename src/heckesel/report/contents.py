@@ -436,7 +436,7 @@ def _bounds(values, s, name, event: bool, digits, sides) -> Table | None:
         return None
     rows = [
         (
-            row.name,
+            row.name.replace("at random", "completely at random"),  # no columns are given
             f"{digits(row.low)} to {digits(row.high)}" if row.low != row.high else digits(row.low),
             f"{digits(row.interval_low)} to {digits(row.interval_high)}",
         )

@@ -157,7 +157,7 @@ class TableFile:
                 hint = "; for decimal commas give --decimal ,"
             raise DataError(
                 f"column {name!r} of {self.path} should hold numbers but {self.where(row)} has "
-                f"{value!r:.60}{hint}"
+                f"{value[:57] + '...' * (len(value) > 57)!r}{hint}"
             )
         return pd.Series(numbers, column.index, name=name)
 

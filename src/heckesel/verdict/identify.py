@@ -131,9 +131,9 @@ class Identification:
         -------
         list of str
         """
-        return [
-            line.format_map(self.evidence) for key, line in LINES.items() if key in self.evidence
-        ]
+        e = self.evidence
+        shown = e | {"error": _error(e)} if "rho_error" in e else e
+        return [line.format_map(shown) for key, line in LINES.items() if key in e]
 
     def to_dict(self) -> dict:
         """Return the four attributes as a dict that is safe to write as JSON.
@@ -151,7 +151,7 @@ LINES = {
     "{wald:.1f}",
     "mills_share": "variance of the inverse Mills ratio that smooth functions of x leave "
     "unexplained: {mills_share:.0%}",
-    "rho_error": "error of rho from the instruments alone: {rho_error:.2f}",
+    "rho_error": "error of rho from the instruments alone: {error}",
     "overidentification": "agreement of the instruments: chi2 {overidentification:.1f}, p-value "
     "{overidentification_p:.2g}",
     "rho": "rho: {rho:.2f}",
@@ -169,8 +169,8 @@ LINES = {
     "normal_rho": "rho that the instruments show: {normal_rho:.2f} with an error of "
     "{normal_rho_error:.2f} if errors are normal, {flat_rho:.2f} with an error of "
     "{flat_rho_error:.2f} if the unselected have the same mean residual whatever the instrument",
-    "posterior_rho": "rho with the prior ({prior}): {posterior_rho:.2f}, 90 % interval "
-    "{posterior_rho_low:.2f} to {posterior_rho_high:.2f}",
+    "posterior_rho": "rho with the prior ({prior}): {posterior_rho:z.2f}, 90 % interval "
+    "{posterior_rho_low:z.2f} to {posterior_rho_high:z.2f}",
     "bend_p": "p-value of a bend in the mean residual that neither reading allows: {bend_p:.2g}",
     "better_errors": "best error model: {better_errors}, {better_errors_gain:.1f} log-units better "
     "than normal errors, with rho {better_errors_rho:.2f}, on {form_rows:,} rows",
@@ -296,8 +296,8 @@ def conclude(e: dict) -> Identification:
     named, one = named_instruments(e["instruments"])
     determined = f"{'determines' if one else 'determine'} rho with an error of {_error(e)}"
     if "prior" in e:
-        with_prior = "; with the prior, rho is {posterior_rho:.2f} ({posterior_rho_low:.2f} to "
-        with_prior += "{posterior_rho_high:.2f}, 90 % interval)."
+        with_prior = "; with the prior, rho is {posterior_rho:z.2f} ({posterior_rho_low:z.2f} to "
+        with_prior += "{posterior_rho_high:z.2f}, 90 % interval)."
         sentence = f"{named} {determined}{with_prior.format_map(e)}"
     else:
         who = f"{_affects(e)}, and {'it' if one else 'they'}" if "wald" in e else named
@@ -415,10 +415,12 @@ def _weakness(e: dict) -> tuple[str, str] | None:
                 f"{error}, so the prior matters most",
                 USE_INTERVALS,
             )
-        if e.get("share_beyond_smooth", 1.0) < 0.5:
+        beyond = e.get("share_beyond_smooth", 1.0)
+        if beyond < 0.5:
+            part = "all of " if beyond < 5e-4 else f"all but {beyond:.1%} of "
             return (
-                f"{_affects(e)}, but smooth functions of the outcome columns explain all but "
-                f"{e['share_beyond_smooth']:.1%} of {'its' if one else 'their'} effect, so the "
+                f"{_affects(e)}, but smooth functions of the outcome columns explain {part}"
+                f"{'its' if one else 'their'} effect, so the "
                 "correction can hardly be distinguished from a nonlinear outcome",
                 "Look for an instrument that the other columns do not determine.",
             )
