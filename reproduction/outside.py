@@ -216,8 +216,7 @@ def load_timm_results(folder: str | Path | None = None) -> pd.DataFrame:
         repeated = table[table.duplicated(TIMM_UNIT)]
         if len(repeated):
             model, size = repeated.iloc[0][TIMM_UNIT]
-            raise DataError(
-                f"{name} lists {model} at image size {size} twice; keep one of its rows"
-            )
+            twice = f"{name} lists {model} at image size {size} twice"
+            raise DataError(f"{twice}; keep one of its rows")
         scores[test_set] = table.set_index(TIMM_UNIT)["top1"]
     return pd.DataFrame(scores).sort_index()
