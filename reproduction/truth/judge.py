@@ -57,10 +57,7 @@ def judge_outcome(estimate: Callable, source: str, outcome: str) -> dict:
         given = np.isfinite(rows).all(axis=1)
         low, high = rows[given].T
         covered = (low <= known.truth[given]) & (known.truth[given] <= high)
-        row |= {
-            "rows_covered": float(covered.mean()),
-            "rows_width": float((high - low).mean() / sd),
-        }
+        row |= {"rows_covered": covered.mean(), "rows_width": (high - low).mean() / sd}
     return row
 
 
