@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from heckesel.classical.checks import (
-    COLLINEAR_BELOW,
     check_estimable,
     checked_probit,
     dependent_columns,
@@ -19,6 +18,7 @@ from heckesel.classical.checks import (
 from heckesel.data import SelectionData
 from heckesel.display import block, box, html_table
 from heckesel.errors import ColumnError, DataError
+from heckesel.math.moments import COLLINEAR_BELOW
 from heckesel.tables.columns import ColumnEntry, Columns, named_columns
 from heckesel.tables.fit_input import (
     fixed_columns,

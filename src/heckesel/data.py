@@ -494,6 +494,11 @@ def check_level(level: float) -> None:
         raise DataError(f"level must lie between 0 and 1, got {level!r}")
 
 
+def evenly_spaced(count: int, most: int) -> np.ndarray:
+    """Row numbers of at most `most` of `count` rows, at even steps."""
+    return np.unique(np.linspace(0, count - 1, most).round().astype(int))
+
+
 def seed_of(random_state) -> int:
     """The seed of a fit, from `random_state`: a number, a generator or None."""
     from sklearn.utils import check_random_state

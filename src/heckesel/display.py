@@ -191,11 +191,6 @@ def latex_number(value: float, digits: int = 4) -> str:
     return f"${mantissa}$" if mantissa.startswith("-") else mantissa
 
 
-def latex_p(p: float) -> str:
-    """As `p_text`."""
-    return f"${p_text(p)}$" if p < 0.001 else p_text(p)
-
-
 def markdown_escaped(text: str) -> str:
     """`text` with the characters that Markdown interprets escaped."""
     return re.sub(r"([\\`*_\[\]<>|~$&])", r"\\\1", printable(text).replace("\n", " "))

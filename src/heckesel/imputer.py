@@ -18,7 +18,7 @@ from heckesel.classical.results import HeckmanFit
 from heckesel.classifier import HeckmanClassifier
 from heckesel.correction.corrected import Corrected, CorrectedClasses
 from heckesel.data import check_level, numeric, seed_of
-from heckesel.errors import DataError, is_whole
+from heckesel.errors import DataError, as_list, is_whole
 from heckesel.estimators.fitted_model import rows_for_target
 from heckesel.learners.crossfit import OutcomeFit
 from heckesel.predictive import RHO_LIMIT, transformed
@@ -171,9 +171,22 @@ def draw_model(model, rng):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # `fit` has already warned
         if isinstance(result, HeckmanFit):
-            return LinearModel(_known(_refit_linear(result, rng)))
+            # The same estimator and error model; the choice of method="auto" is taken as known.
+            data, how = _reweighted(result, rng), {"weight_kind": "probability", "clusters": None}
+            fit = fit_in_memory(data, result.design, "robust", how, result.method, result.errors)
+            # a correlation that a distribution can have, and no uncertainty of the parameters
+            rho = np.clip(fit.rho, -RHO_LIMIT, RHO_LIMIT)
+            covariance = 0.0 * fit.cov.fillna(0.0)
+            return LinearModel(replace(fit, cov=covariance, cov_given_rho=None, rho=rho))
         if isinstance(result, HeckmanProbitFit):
-            return LinearProbit(_refit_probit(result, rng, model.method == "auto"))
+            return LinearProbit(
+                fit_binary(
+                    _reweighted(result, rng),
+                    result.classes,
+                    prefer_interior=model.method == "auto",
+                    weight_kind="probability",
+                )
+            )
     fitted = model.fitted_
     if isinstance(fitted, CorrectedClasses):
         return replace(fitted, corrected=_draw_corrected(fitted.corrected, rng))
@@ -213,34 +226,12 @@ def _draw_corrected(fitted: Corrected, rng) -> Corrected:
     return replace(fitted, outcome=outcome, rho=rho)
 
 
-def _refit_linear(fit: HeckmanFit, rng) -> HeckmanFit:
-    """The same estimator and error model; the choice of method="auto" is treated as known."""
-    options = {"weight_kind": "probability", "clusters": None}
-    data = _reweighted(fit, rng)
-    return fit_in_memory(data, fit.design, "robust", options, fit.method, fit.errors)
-
-
-def _refit_probit(fit: HeckmanProbitFit, rng, prefer_interior: bool) -> HeckmanProbitFit:
-    return fit_binary(
-        _reweighted(fit, rng),
-        fit.classes,
-        prefer_interior=prefer_interior,
-        weight_kind="probability",
-    )
-
-
 def _reweighted(fit, rng):
     """Rows of one group have one weight in common."""
     data, codes = fit.data, fit.clusters
     code = np.arange(data.n) if codes is None else np.unique(codes, return_inverse=True)[1]
     weight = data.weight * rng.standard_exponential(code.max() + 1)[code]
     return replace(data, weight=weight / weight.mean())
-
-
-def _known(fit: HeckmanFit) -> HeckmanFit:
-    """Without parameter uncertainty, and with a correlation that a distribution can have."""
-    rho = np.clip(fit.rho, -RHO_LIMIT, RHO_LIMIT)
-    return replace(fit, cov=0.0 * fit.cov.fillna(0.0), cov_given_rho=None, rho=rho)
 
 
 @dataclass(eq=False, repr=False)
@@ -340,7 +331,11 @@ class HeckmanImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if not isinstance(self.shift, int | float | np.number) or not np.isfinite(self.shift):
             raise DataError(f"shift must be a finite number, got {self.shift!r}")
         rest, column = self._split(X)
-        model = self._default_model(column) if self.estimator is None else clone(self.estimator)
+        model = None if self.estimator is None else clone(self.estimator)
+        if model is None:
+            labels = label_column(column)
+            two = len(set(labels[~pd.isna(labels)].tolist())) == 2
+            model = HeckmanClassifier() if two else HeckmanRegressor()
         if not hasattr(model, "instruments"):
             raise DataError(
                 f"estimator must be an estimator of heckesel, got {type(model).__name__}"
@@ -428,12 +423,6 @@ class HeckmanImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             return pd.isna(without_unobserved(label_column(column), unobserved))
         return np.isnan(outcome_column(column, unobserved))
 
-    def _default_model(self, column):
-        observed = label_column(column)
-        distinct = set(observed[~pd.isna(observed)].tolist())
-        two = len(distinct) == 2
-        return HeckmanClassifier() if two else HeckmanRegressor()
-
     def _check_table(self, X, *, reset: bool) -> None:
         """scikit-learn's checks of shape, names and number of columns."""
         validate_data(
@@ -447,28 +436,20 @@ class HeckmanImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _split(self, X):
         """The other columns, and the outcome."""
+        place = _place_of(self.outcome, X, "outcome")
         if hasattr(X, "columns"):
             frame = nw.from_native(X, eager_only=True)
-            name = _name_of(self.outcome, frame.columns)
+            name = frame.columns[place]
             return frame.drop(name).to_native(), frame.get_column(name).to_native()
         values = np.asarray(X)
-        place = _place_of(self.outcome, values.shape[1])
         return np.delete(values, place, axis=1), values[:, place]
 
     def _instruments_of_rest(self, X):
         """Instruments given by position, as positions among the columns beside the outcome."""
-        given = self.instruments
-        given = list(given) if isinstance(given, list | tuple) else [given]
-        columns = list(X.columns) if hasattr(X, "columns") else None
-        outcome = self.outcome
-        if columns is not None:
-            outcome = columns.index(_name_of(outcome, columns))
-        count = self.n_features_in_
-        outcome = _place_of(outcome, count)
-        found = []
-        for item in given:
-            if isinstance(item, int | np.integer) and not isinstance(item, bool):
-                place = _place_of(item, count, "instrument")
+        outcome, found = _place_of(self.outcome, X, "outcome"), []
+        for item in as_list("instruments", self.instruments):
+            if is_whole(item):
+                place = _place_of(item, X, "instrument")
                 if place == outcome:
                     raise DataError("the outcome cannot be an instrument")
                 item = place - (place > outcome)
@@ -482,21 +463,19 @@ class HeckmanImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return tags
 
 
-def _place_of(column, count: int, role: str = "outcome") -> int:
-    """A position from 0 on among `count` columns."""
+def _place_of(column, table, role: str) -> int:
+    """The position of a column of the table, from 0 on, by name or position."""
+    names = list(table.columns) if hasattr(table, "columns") else None
+    if names is not None and column in names:
+        return names.index(column)
     if not is_whole(column):
-        raise DataError(f"{role} {column!r} is a name but X has none; give its position")
+        if names is None:
+            raise DataError(f"{role} {column!r} is a name but X has none; give its position")
+        raise DataError(f"X has no column {column!r}, the {role}")
+    count = np.shape(table)[1]
     if not -count <= column < count:
         raise DataError(f"{role} {column} is beyond the {count} columns of X")
     return int(column) % count
-
-
-def _name_of(column, names):
-    if column in names:
-        return column
-    if is_whole(column):
-        return names[_place_of(column, len(names))]
-    raise DataError(f"X has no column {column!r}, the outcome")
 
 
 def _rows(table, chosen):
@@ -508,12 +487,13 @@ def _rows(table, chosen):
 
 def _completed(table, outcome, gaps, values):
     """A copy of the table with `values` in the gaps of its outcome."""
+    place = _place_of(outcome, table, "outcome")
     if not hasattr(table, "columns"):
         filled = np.array(table)
-        filled[gaps, outcome] = values
+        filled[gaps, place] = values
         return filled
     frame = nw.from_native(table, eager_only=True)
-    column = frame.get_column(_name_of(outcome, frame.columns))
+    column = frame.get_column(frame.columns[place])
     if not gaps.any():
         return frame.clone().to_native()
     if column.dtype.is_integer() and values.dtype.kind == "f":

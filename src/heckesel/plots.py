@@ -20,20 +20,14 @@ from heckesel.data import (
     SelectionData,
     check_level,
     check_weights,
+    evenly_spaced,
     seed_of,
-    selected_rows,
 )
 from heckesel.diagnose import Placebo
 from heckesel.display import p_equation
 from heckesel.errors import DataError, as_list, imported
 from heckesel.metrics import LEVELS, class_half_band, half_band, reliability, transforms
-from heckesel.tables.fit_input import (
-    class_codes,
-    label_column,
-    outcome_column,
-    split_groups,
-    without_unobserved,
-)
+from heckesel.tables.fit_input import observed_values, split_groups
 from heckesel.verdict.bounds import Bounds
 from heckesel.verdict.identify import NOTHING_TO_CORRECT
 from heckesel.verdict.linear import ProfileCurve, profile_curve
@@ -59,6 +53,7 @@ CORRECTED, NAIVE, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 INK, SOFT, GRID = "#1A1D21", "#5F666E", "#D3D7DC"
 BAND = "#C6DEEE"  # CORRECTED at a fifth of its strength, on white
 DASHED = {"color": SOFT, "lw": 1, "ls": (0, (3, 3))}
+PAPER = {"fc": "white", "ec": "none", "pad": 1, "alpha": 0.75}  # behind numbers on a curve
 MOST_LETTERS = 34  # of two labels beside each other
 
 STRIPS, FEWEST_IN_STRIP = 10, 10  # strips of equal size, with at least so many rows each
@@ -113,6 +108,16 @@ def percent_axis(axis) -> None:
     axis.set_major_formatter(lambda share, _: f"{100 * share:.0f} %")
 
 
+def square(ax, margin: float, largest: float = 1.0):
+    """Shares on both axes, and a diagonal."""
+    ax.plot([0, largest], [0, largest], **DASHED, zorder=1)
+    limits = -margin, largest + margin
+    ax.set(xlim=limits, ylim=limits, aspect="equal")
+    percent_axis(ax.xaxis)
+    percent_axis(ax.yaxis)
+    return ax
+
+
 def interval_rows(ax, names, series) -> None:
     """One row per name, the first at the top, with the estimates of each series and intervals.
 
@@ -154,21 +159,13 @@ def selection_probability(model, X) -> np.ndarray:
     return ndtr(model.fitted_.index(model.columns_.w(model.columns_.frame_of(X))))
 
 
-def observed_values(model, y, selected=None) -> tuple[np.ndarray, np.ndarray]:
-    """The outcome as numbers (n,), of classes 0 and 1, and whether each unit was selected."""
-    name = model.outcome_name_
-    if hasattr(model, "classes_"):
-        labels = without_unobserved(label_column(y), model.unobserved)
-        values = class_codes(labels, model.classes_, selected, name)
-    else:
-        values = outcome_column(y, getattr(model, "unobserved", None))
-    return values, selected_rows(values, selected, name)
-
-
-def strips_of(chance: np.ndarray) -> list[np.ndarray]:
-    """Row numbers of strips of equal size, from the least to the most likely to be selected."""
-    order = np.argsort(chance, kind="stable")
-    return np.array_split(order, max(1, min(STRIPS, len(chance) // FEWEST_IN_STRIP)))
+def strips_of(chance: np.ndarray) -> np.ndarray:
+    """(n,) numbers of strips of equal size, from the least to the most likely to be selected."""
+    count = max(1, min(STRIPS, len(chance) // FEWEST_IN_STRIP))
+    strip = np.empty(len(chance), dtype=int)
+    for number, rows in enumerate(np.array_split(np.argsort(chance, kind="stable"), count)):
+        strip[rows] = number
+    return strip
 
 
 def group_averages(
@@ -313,7 +310,7 @@ def effect(model, X, column: str, *, naive=None, level: float = 0.9, ax=None):
     if column not in model.columns_.varied:
         raise DataError(f"on_problem='fix' omits or replaces the column {column!r}")
     frame = model.columns_.with_numbers(frame)
-    rows = np.unique(np.linspace(0, len(frame) - 1, MOST_ROWS).round().astype(int))
+    rows = evenly_spaced(len(frame), MOST_ROWS)
     frame, levels = frame.iloc[rows], model.columns_.levels.get(column)
     if levels is None:
         known = frame[column].to_numpy(dtype=float)
@@ -327,12 +324,9 @@ def effect(model, X, column: str, *, naive=None, level: float = 0.9, ax=None):
     stacked[column] = np.repeat(values, len(frame))
     groups = np.repeat(np.arange(len(values)), len(frame))
     ax = axes_or_new(ax)
-    drawn = [(model, "mean prediction", CORRECTED, "-", "o", -0.12)]
-    if naive is not None:
-        drawn = [
-            (naive, "naive", NAIVE, "--", "D", 0.12),
-            (model, "corrected", CORRECTED, "-", "o", -0.12),
-        ]
+    name = "mean prediction" if naive is None else "corrected"
+    drawn = [(naive, "naive", NAIVE, "--", "D", 0.12)] if naive is not None else []
+    drawn.append((model, name, CORRECTED, "-", "o", -0.12))
     for each, label, colour, dashes, marker, beside in drawn:
         found = group_averages(each, stacked, groups, level)
         banded = found["low"].notna().all()
@@ -391,9 +385,7 @@ def by_selection(model, X, *, naive=None, level: float = 0.9, ax=None):
     """
     check_level(level)
     chance = selection_probability(model, X)
-    frame, strip = model.columns_.frame_of(X), np.empty(len(chance), dtype=int)
-    for number, rows in enumerate(strips_of(chance)):
-        strip[rows] = number
+    frame, strip = model.columns_.frame_of(X), strips_of(chance)
     middle = pd.Series(chance).groupby(strip).mean()
     corrected = group_averages(model, frame, strip, level)
     ax = axes_or_new(ax)
@@ -458,9 +450,7 @@ def calibration(model, X, y, *, target: str = "selected", regions=None, ax=None)
     if not hasattr(model, "columns_"):
         raise DataError(f"calibration() needs a fitted estimator, not a {type(model).__name__}")
     frame, classes = model.columns_.frame_of(X), hasattr(model, "classes_")
-    y, observed = observed_values(model, y)
-    if len(y) != len(frame):
-        raise DataError(f"X has {len(frame)} rows but y has {len(y)}")
+    y, observed = observed_values(model, y, rows=len(frame))
     predicted = np.full(len(y) if classes else (len(y), 2), np.nan)
     if classes:
         predicted[observed] = model.predict_proba(frame[observed], target)[:, 1]
@@ -487,18 +477,12 @@ def calibration(model, X, y, *, target: str = "selected", regions=None, ax=None)
         name = str(name).replace("$", r"\$")  # no mathematics
         label = f"{name} ({len(rows):,} units)" if name else "observed"
         ax.plot(level, share, marker, color=colour, mec="white", ms=6, label=label)
-    what = "{} probability of the class", "{} share of the class"
-    largest = 1.0
+    names, largest = ("predicted share of outcomes below", "observed share of outcomes below"), 1.0
     if classes:
+        names = "predicted probability of the class", "observed share of the class"
         largest = min(1.0, float(np.ceil(10 * max(ax.dataLim.max)) / 10))
-    else:
-        what = "{} share of outcomes below", "{} share of outcomes below"
-    ax.plot([0, largest], [0, largest], **DASHED, zorder=1)
-    tidy(ax, what[0].format("predicted"), what[1].format("observed"), grid="both", legend=1)
-    ax.set(xlim=(0, largest), ylim=(0, largest), aspect="equal")
-    for axis in (ax.xaxis, ax.yaxis):
-        percent_axis(axis)
-    return ax
+    tidy(ax, *names, grid="both", legend=1)
+    return square(ax, 0.0, largest)
 
 
 def rho_likelihood(fit, *, level: float = 0.9, ax=None):
@@ -564,7 +548,7 @@ def rho_likelihood(fit, *, level: float = 0.9, ax=None):
                 (0, 8),
                 textcoords="offset points",
                 ha="right" if r > 0.8 else "left" if r < -0.8 else "center",
-                bbox={"fc": "white", "ec": "none", "pad": 1, "alpha": 0.75},
+                bbox=PAPER,
             )
     lowest = float(height.min())
     ax.set(xlim=(-1.03, 1.03), ylim=(1.05 * lowest - 0.3, 0.16 * max(-lowest, 2.0)))
@@ -621,10 +605,8 @@ def instrument_evidence(model, X, y, *, selected=None, sample_weight=None, group
 
     X, found = split_groups(X, groups, model)
     codes = np.arange(len(X)) if found is None else found.codes
-    y, s = observed_values(model, y, selected)
     x, w = model.columns_.x(X), model.columns_.w(X)
-    if len(x) != len(s):
-        raise DataError(f"X has {len(x)} rows but y has {len(s)}")
+    y, s = observed_values(model, y, selected, rows=len(x))
     fitted = getattr(model.fitted_, "corrected", model.fitted_)
     transform = getattr(model, "transform_", None)
     known = y[s] if transform is None else transform.forward(y[s])
@@ -649,9 +631,7 @@ def instrument_evidence(model, X, y, *, selected=None, sample_weight=None, group
         "normal": theta * (density - mean_phi / mean_p * ndtr(index)),
         "flat": beta * moved,
     }
-    group = np.empty(len(s), dtype=int)
-    for number, rows in enumerate(strips_of(moved)):
-        group[rows] = number
+    group = strips_of(moved)
     total = pd.Series(weight).groupby(group).sum()
     sums = pd.DataFrame(drawn).mul(weight, axis=0).groupby(group).sum()
     mean = sums.div(total, axis=0)
@@ -912,8 +892,7 @@ def instrument_strength(model, X=None, y=None, *, selected=None, ax=None):
     long, short = fit_probit(everything, s, weight), fit_probit(others, s, weight)
     with_them, without = ndtr(everything @ long.gamma), ndtr(others @ short.gamma)
     ax = axes_or_new(ax, (4.6, 4.4))
-    shown = np.unique(np.linspace(0, len(s) - 1, MOST_POINTS).round().astype(int))
-    ax.plot([0, 1], [0, 1], **DASHED)
+    shown = evenly_spaced(len(s), MOST_POINTS)
     for rows, marker, width, colour, label in (
         (shown[~s[shown]], "x", 1, NAIVE, "unselected unit"),
         (shown[s[shown]], "o", 0, CORRECTED, "selected unit"),
@@ -924,10 +903,7 @@ def instrument_strength(model, X=None, y=None, *, selected=None, ax=None):
     listed = f"{len(names)} instruments" if len(names) > 2 else listed
     axes = [f"probability of selection {way} the {listed}" for way in ("without", "with")]
     axes = [each if len(each) < 50 else each.replace("selection ", "selection\n") for each in axes]
-    tidy(ax, *axes, grid="both")
-    ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
-    for axis in (ax.xaxis, ax.yaxis):
-        percent_axis(axis)
+    square(tidy(ax, *axes, grid="both"), 0.02)
     result = getattr(model, "result_", model)
     clustered = getattr(model, "groups_name_", None) is not None or (
         getattr(result, "covariance", None) == "cluster"
@@ -940,8 +916,7 @@ def instrument_strength(model, X=None, y=None, *, selected=None, ax=None):
     elif hasattr(result, "wald_test"):
         test = result.wald_test([("select", name) for name in terms[instrumental]])
         text = f"{test}, {p_equation(test.p_value)}"
-    look = {"fc": "white", "ec": "none", "pad": 1, "alpha": 0.75}
-    ax.text(0.97, 0.03, text, transform=ax.transAxes, ha="right", bbox=look)
+    ax.text(0.97, 0.03, text, transform=ax.transAxes, ha="right", bbox=PAPER)
     return ax
 
 
@@ -960,10 +935,8 @@ def _selection_of(model, X, y, selected):
         raise DataError("give the data of the fit, too: instrument_strength(model, X, y)")
     else:
         columns = model.columns_
-        s = np.asarray(selected) if y is None else observed_values(model, y, selected)[1]
         w = pd.DataFrame(columns.w(X), columns=list(columns.w_names)).assign(**{CONSTANT: 1.0})
-        if len(s) != len(w):
-            raise DataError(f"X has {len(w)} rows but y has {len(s)}")
+        _, s = observed_values(model, y, selected, rows=len(w))
         found = w, s, np.ones(len(w))
         names = tuple(name for name in columns.w_names if name not in columns.x_names)
     if found[1].all():

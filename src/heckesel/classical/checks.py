@@ -11,6 +11,7 @@ from heckesel.classical.probit import ProbitFit, fit_probit
 from heckesel.classical.rows import column_scale, slices, threads_of_blocks
 from heckesel.data import MISSING_INDICATOR, SelectionData, check_complete
 from heckesel.errors import ColumnError, DataError, warn_user
+from heckesel.math.moments import dependent_in
 
 # A density is unsuitable if one value has more than this share of the outcomes, or if there are at
 # most this many values. An age in years, for example, has no value with a share of a tenth.
@@ -28,9 +29,6 @@ def unsuited_to_density(y: np.ndarray, weight: np.ndarray) -> str | None:
     return None
 
 
-# A column whose variance is explained by the others up to this share is a linear combination
-# of them: cross products are precise to 1e-16, and columns such as age squared leave 1e-4.
-COLLINEAR_BELOW = 1e-11
 GLANCE_ROWS = 2048
 # The information about a standardised coefficient at a standard error of 30. A probit whose
 # coefficients diverge is reported as converged once the likelihood hardly increases.
@@ -118,7 +116,7 @@ def check_columns(values, names, where: str) -> None:
 
 
 def refuse_dependent(column: int | None, others, names, where: str) -> None:
-    """Raise an error for the columns that `dependent_in` found, if any."""
+    """Raise an error for the columns that `first_dependent` found, if any."""
     if column is not None:
         shown = ", ".join(names[j] for j in others[:3]) + ", ..." * (len(others) > 3)
         raise ColumnError(
@@ -157,28 +155,12 @@ def dependent_columns(values) -> tuple[int | None, list[int]]:
         for block in slices(len(values)):
             rows = scaling.apply(values[block])
             gram += rows.T @ rows
-    return dependent_in(gram)
+    return first_dependent(gram)
 
 
-def dependent_in(gram) -> tuple[int | None, list[int]]:
-    """The same from the cross products of standardised columns.
-
-    The squared diagonal of their Cholesky factor is the variance of each that is not explained by
-    those before it.
-    """
-    try:
-        left = np.diag(np.linalg.cholesky(gram)) ** 2
-        if (left > 10 * COLLINEAR_BELOW * np.diag(gram)).all():
-            return None, []
-    except np.linalg.LinAlgError:
-        pass
-    for column in range(1, gram.shape[1]):
-        before, target = gram[:column, :column], gram[:column, column]
-        coefficients = np.linalg.lstsq(before, target, rcond=None)[0]
-        left = gram[column, column] - coefficients @ target
-        if left < COLLINEAR_BELOW * gram[column, column]:
-            return column, [int(j) for j in np.flatnonzero(np.abs(coefficients) > 1e-6)]
-    return None, []
+def first_dependent(gram) -> tuple[int | None, list[int]]:
+    """The same from the cross products of standardised columns."""
+    return next(iter(dependent_in(gram)), (None, []))
 
 
 class Event(NamedTuple):

@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from heckesel.classical.checks import (
     LEAST_INFORMATION,
-    dependent_in,
+    first_dependent,
     refuse,
     separating_combination,
     warn_without_density,
@@ -166,7 +166,7 @@ def _check_separation_of_fit(rows: Rows, hessian, names) -> None:
 
 
 def _check_mills(gram, x_names) -> None:
-    position, others = dependent_in(gram)
+    position, others = first_dependent(gram)
     if position is not None:
         raise DataError(
             "the inverse Mills ratio is a linear combination of "

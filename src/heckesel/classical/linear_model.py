@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from scipy.special import log_ndtr, ndtr, ndtri, stdtr
 
-from heckesel.classical.prediction import LinearMeans, outcome_means
-from heckesel.classical.probit_results import probit_index, probit_index_interval, probit_means
+from heckesel.classical.prediction import LinearMeans
+from heckesel.classical.probit_results import probit_index, probit_index_interval
 from heckesel.errors import warn_user
 from heckesel.predictive import Predictive, possible_covariance, predict_given_selection
 from heckesel.scales import TargetTransform
@@ -44,10 +44,7 @@ class LinearModel:
         fit = self.result if self.result.over_rho is not None else self._with_covariance()
         if fit is not self.result:
             warn_user(f"the fit is at rho = {fit.rho:+.0f}; these intervals treat rho as known")
-        return self._means(fit, target, transform)
-
-    def _means(self, fit, target: str, transform) -> LinearMeans:
-        return outcome_means(fit, target, transform)
+        return (fit if transform is None else replace(fit, transform=transform)).means(target)
 
     def matrices(self, x, w) -> tuple:
         """x, w and the columns of log sigma(x), with constants; None where not needed."""
@@ -86,6 +83,3 @@ class LinearProbit(LinearModel):
         """(m, 2) of the second class's probability."""
         x, w, _ = self.matrices(x, w)
         return ndtr(probit_index_interval(self.result, x, w, target, level))
-
-    def _means(self, fit, target: str, transform) -> LinearMeans:
-        return probit_means(fit, target)

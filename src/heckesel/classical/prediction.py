@@ -290,8 +290,9 @@ class LinearMeans:
         return quantity.of(*map(list, zip(*pairs, strict=True)))
 
 
-def outcome_means(fit, target: str, transform: TargetTransform | None = None) -> LinearMeans:
-    """Of a linear outcome; with `transform` on the scale of y, where the fit is for forward(y)."""
+def outcome_means(fit, target: str) -> LinearMeans:
+    """Of a linear outcome, on the scale of y where the fit has a transform."""
+    transform = fit.transform
     if transform is None:
         return LinearMeans(
             fit, target, lambda fit, x, w, scale: mean_and_gradient(fit, x, w, target, scale)

@@ -273,16 +273,6 @@ def probit_index(fit, x, w, target: str) -> tuple[np.ndarray, np.ndarray]:
     return sign * z, gradient
 
 
-def probit_means(fit, target: str) -> LinearMeans:
-    """The probability of the second class as the mean outcome."""
-
-    def outcome(fit, x, w, _):
-        z, gradient = probit_index(fit, x, w, target)
-        return ndtr(z), density(z)[:, None] * gradient
-
-    return LinearMeans(fit, target, outcome, is_binary=True)
-
-
 def probit_index_interval(fit, x, w, target: str, level: float) -> np.ndarray:
     """(m, 2) interval of z, over all rho the data allow where these are given, otherwise by the
     delta method; NaN where it depends on a coefficient without standard error."""
@@ -391,7 +381,12 @@ class HeckmanProbitFit(SelectionFit):
         LinearMeans
             What `average` and `margins` are computed from.
         """
-        return probit_means(self, target)
+
+        def outcome(fit, x, w, _):
+            z, gradient = probit_index(fit, x, w, target)
+            return ndtr(z), density(z)[:, None] * gradient
+
+        return LinearMeans(self, target, outcome, is_binary=True)
 
     @property
     def error_parameters(self) -> tuple[str, ...]:

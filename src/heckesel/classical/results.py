@@ -519,7 +519,7 @@ class SelectionFit(NamedEstimates):
         LinearMeans
             What `average` and `margins` are computed from.
         """
-        return prediction.outcome_means(self, target, getattr(self, "transform", None))
+        return prediction.outcome_means(self, target)
 
     @cached_property
     def freedom(self) -> float:

@@ -21,7 +21,7 @@ from heckesel.classical.checks import (
     check_constant,
     check_rows,
     check_scale,
-    dependent_in,
+    first_dependent,
     refuse,
     refuse_dependent,
     separating_range,
@@ -320,7 +320,7 @@ def _check_all_rows(rows: StreamedRows, survey: Survey, names: SelectionData) ->
         (gram_x, (*names.x_names, names.y_name), selected),
         (gram_w, names.w_names, everywhere),
     ):
-        refuse_dependent(*dependent_in(gram), labels, where)
+        refuse_dependent(*first_dependent(gram), labels, where)
     inside, outside = survey.w_selected, survey.w_unselected
     ends = inside.low, inside.high, outside.low, outside.high
     refuse(separating_range(*ends, names.w_names, lambda j, *_: between[j] == 0))

@@ -14,14 +14,15 @@ import pandas as pd
 from sklearn.base import clone
 
 from heckesel import __version__
+from heckesel.data import evenly_spaced
 from heckesel.diagnose import placebo, test_instruments
 from heckesel.display import number, p_text
 from heckesel.errors import DataError
 from heckesel.io import announce, unannounced
 from heckesel.margins import frame_of_rows
 from heckesel.metrics import AGAINST_BELOW, WELL_FROM, regions
-from heckesel.plots import group_averages, observed_values, outcome_of, selection_probability
-from heckesel.tables.fit_input import split_groups
+from heckesel.plots import group_averages, outcome_of, selection_probability
+from heckesel.tables.fit_input import observed_values, split_groups
 from heckesel.verdict.bounds import bounds
 from heckesel.verdict.identify import NOTHING_TO_CORRECT, REJECTED, TONES
 from heckesel.verdict.sensitivity import MOST_ROWS, sensitivity
@@ -226,7 +227,7 @@ def _table_of_means(means: pd.DataFrame, digits, *, usable: bool) -> Table:
 
 def some_of(frame: pd.DataFrame) -> pd.DataFrame:
     """At most 5,000 cases, at even steps."""
-    return frame.iloc[np.unique(np.linspace(0, len(frame) - 1, MOST_CASES).round().astype(int))]
+    return frame.iloc[evenly_spaced(len(frame), MOST_CASES)]
 
 
 def _changes(model, naive, frame, digits, *, usable: bool) -> Table | None:
@@ -326,7 +327,7 @@ def _placebo(model, frame, values, s, sides) -> tuple[Table | None, str]:
         return None, ""
     size = everything.loc[s, names].corrwith(pd.Series(values)[s]).abs().fillna(0.0)
     chosen = list(size.sort_values(ascending=False, kind="stable").index[:HIDDEN_COLUMNS])
-    rows = np.unique(np.linspace(0, len(s) - 1, HIDDEN_ROWS).round().astype(int))
+    rows = evenly_spaced(len(s), HIDDEN_ROWS)
     groups = None if sides["groups"] is None else np.unique(sides["groups"][rows], False, True)[1]
     given = {"selected": s[rows], "groups": groups, "learner": "linear", "cv": HIDDEN_FOLDS}
     try:

@@ -347,6 +347,23 @@ def class_codes(values, classes, selected, name: str) -> np.ndarray:
     return codes
 
 
+def observed_values(model, y, selected=None, *, rows=None) -> tuple[np.ndarray, np.ndarray]:
+    """The outcome as numbers (n,), of classes 0 and 1, and whether each unit was selected.
+
+    y : None if only the second is asked for; rows : of X, which y must have, too
+    """
+    if y is None:
+        values = np.where(np.asarray(selected) == 1, 0.0, np.nan)
+    elif hasattr(model, "classes_"):
+        labels = without_unobserved(label_column(y), model.unobserved)
+        values = class_codes(labels, model.classes_, selected, model.outcome_name_)
+    else:
+        values = outcome_column(y, model.unobserved)
+    if rows is not None and len(values) != rows:
+        raise DataError(f"X has {rows} rows but y has {len(values)}")
+    return values, selected_rows(values, selected, model.outcome_name_)
+
+
 @dataclass(frozen=True)
 class Groups:
     """name : of the column, None if it has none; codes : (n,) integers from 0"""

@@ -15,6 +15,7 @@ import pandas as pd
 
 from heckesel.data import MISSING_INDICATOR, SelectionData, selection_data
 from heckesel.errors import ColumnError, DataError
+from heckesel.math.moments import COLLINEAR_BELOW, dependent_in
 from heckesel.tables import values as raw
 from heckesel.tables.columns import (
     ABSENT,
@@ -47,9 +48,6 @@ TEXT_LENGTH = 30  # characters: longer strings are sentences
 # selection.
 MOSTLY, HARDLY = 0.9, 0.1
 REVEALING = 0.3  # a difference of these shares that is questioned
-# A column whose variance is explained by others up to this share is a linear combination of them:
-# cross products are precise to 1e-16, and columns such as age squared leave 1e-4.
-COLLINEAR_BELOW = 1e-11
 MOST_COMPARED = 2000  # levels of all categories, of which one may determine another; and rows
 # Linear functions of up to MOST_TERMS columns are searched for from this correlation on.
 MOST_TERMS, LEAST_RELATED = 6, 0.3
@@ -571,7 +569,7 @@ def _dependent_where_complete(values: np.ndarray) -> list[tuple[int, list[int]]]
     found: dict[int, list[int]] = {}
     complete = there.all(axis=1)
     if complete.sum() >= 2 * values.shape[1] + FEWEST_NAMES:
-        found |= dict(dependent(values[complete]))
+        found |= dict(_dependent(values[complete]))
     centre, scale = np.nanmean(values, axis=0), np.nanstd(values, axis=0)
     z = np.where(there, (values - centre) / np.where(scale > 0, scale, 1.0), 0.0)
     one = there.astype(float)
@@ -640,33 +638,15 @@ def _determined(learning: _Learning) -> list[tuple[str, str]]:
     return list(found.items())
 
 
-def dependent(values: np.ndarray) -> list[tuple[int, list[int]]]:
-    """All columns that earlier ones and a constant explain, and which: by elimination in their
-    correlations, which leaves out such columns."""
+def _dependent(values: np.ndarray) -> list[tuple[int, list[int]]]:
+    """All columns that earlier ones and a constant explain, and which."""
     z = values - values.mean(axis=0)
-    length = np.sqrt(np.sum(z**2, axis=0))
-    varies = np.flatnonzero(length > 0)
-    z = z[:, varies] / length[varies]
-    gram = z.T @ z
-    try:
-        if (np.diag(np.linalg.cholesky(gram)) ** 2 > 10 * COLLINEAR_BELOW).all():
-            return []
-    except np.linalg.LinAlgError:
-        pass
-    left = gram.copy()
-    kept: list[int] = []
-    found = []
-    for column in range(len(gram)):
-        if left[column, column] < COLLINEAR_BELOW:
-            weights = np.linalg.solve(gram[np.ix_(kept, kept)], gram[kept, column])
-            others = [int(varies[kept[j]]) for j in np.flatnonzero(np.abs(weights) > 1e-6)]
-            found.append((int(varies[column]), others))
-            continue
-        kept.append(column)
-        after = slice(column + 1, None)
-        row = left[column, after] / left[column, column]
-        left[after, after] -= np.outer(left[column, after], row)
-    return found
+    varies = np.flatnonzero((z != 0).any(axis=0))
+    z = z[:, varies] / np.sqrt(np.sum(z[:, varies] ** 2, axis=0))
+    return [
+        (int(varies[column]), [int(varies[j]) for j in others])
+        for column, others in dependent_in(z.T @ z)
+    ]
 
 
 def _without_terms(columns: Columns, rows: Rows, every: Rows) -> Columns:
@@ -708,7 +688,7 @@ def _constants(values, names, where, s, everyone) -> list[tuple[str, str, list[s
 def _combinations(values, names, where, s, everyone) -> list[tuple[str, str, list[str]]]:
     used = values if everyone else values[s]
     found = []
-    for column, others in dependent(used):
+    for column, others in _dependent(used):
         shown = ", ".join(names[j] for j in others[:3]) + ", ..." * (len(others) > 3)
         reason = f"is a linear combination of {shown}"
         if len(others) == 1 and np.array_equal(used[:, column], used[:, others[0]]):

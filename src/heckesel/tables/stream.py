@@ -36,11 +36,10 @@ class Part:
     rows: int
 
 
-def parquet_parts(path, rows: int | None = None) -> tuple[Part, ...]:
+def parquet_parts(path) -> tuple[Part, ...]:
     """The parts of a file, of all ``*.parquet`` in a folder, or of all files a pattern names; in
-    the order of their names. rows : of a part at most, if its row groups are not larger."""
-    most = PART_ROWS if rows is None else rows
-    parts = [part for file in _files(os.fspath(path)) for part in _parts_of(file, most)]
+    the order of their names."""
+    parts = [part for file in _files(os.fspath(path)) for part in _parts_of(file)]
     if not parts:
         raise DataError(f"{os.fspath(path)!r} has no rows")
     return tuple(parts)
@@ -78,14 +77,14 @@ def open_file(path: str):
         ) from None
 
 
-def _parts_of(path: str, most: int) -> list[Part]:
-    """Neighbouring row groups together, up to `most` rows."""
+def _parts_of(path: str) -> list[Part]:
+    """Neighbouring row groups together, up to PART_ROWS rows."""
     with open_file(path) as file:
         sizes = [file.metadata.row_group(k).num_rows for k in range(file.num_row_groups)]
     parts: list[Part] = []
     first = 0
     for k, rows in enumerate(sizes):
-        if parts and parts[-1].rows + rows <= most:
+        if parts and parts[-1].rows + rows <= PART_ROWS:
             last = parts[-1]
             parts[-1] = Part(path, (*last.row_groups, k), last.first_row, last.rows + rows)
         else:

@@ -15,16 +15,11 @@ from heckesel.correction.corrected import Corrected
 from heckesel.correction.prior import rho_prior
 from heckesel.correction.rho import NORMAL, posterior
 from heckesel.correction.rho import RHO as GRID
-from heckesel.data import SelectionData, check_level, numeric, selected_rows
+from heckesel.data import SelectionData, check_level, evenly_spaced, numeric
 from heckesel.display import block, html_table, number, number_text, paragraphs
 from heckesel.errors import DataError
 from heckesel.margins import Question, average_of, estimate_mixture, frame_of_rows, groups_of
-from heckesel.tables.fit_input import (
-    class_codes,
-    label_column,
-    outcome_column,
-    without_unobserved,
-)
+from heckesel.tables.fit_input import observed_values
 from heckesel.tables.formula import FormulaDesign, with_intercept
 from heckesel.verdict.bounds import bounds
 
@@ -323,7 +318,7 @@ def _over_priors(model, corrected: Corrected, X, y, selected, rho, level) -> Pri
     if (of_fit := corrected.rho) is None:
         raise DataError("every unit has an outcome, so nothing depends on rho")
     frame = frame_of_rows(X, model.columns_.given_names)
-    rows = np.unique(np.linspace(0, len(frame) - 1, MOST_ROWS).round().astype(int))
+    rows = evenly_spaced(len(frame), MOST_ROWS)
     transform, is_binary = getattr(model, "transform_", None), hasattr(model, "classes_")
 
     def mean_of(cases, target: str):
@@ -357,7 +352,7 @@ def _over_priors(model, corrected: Corrected, X, y, selected, rho, level) -> Pri
     mean, naive = mean_of(frame.iloc[rows], "population")
     hidden = None
     if y is not None or selected is not None:
-        values, s = _outcomes(model, y, selected, len(frame))
+        values, s = observed_values(model, y, selected, rows=len(frame))
         unseen = rows[~s[rows]]
         hidden = mean_of(frame.iloc[unseen], "unselected")[0] if len(unseen) else None
     table = {}
@@ -409,17 +404,3 @@ def _over_priors(model, corrected: Corrected, X, y, selected, rho, level) -> Pri
     loglik = np.log(np.maximum(density, np.finfo(float).tiny))
     curve = Sensitivity(rho, loglik - loglik.max(), {"mean": means}, np.empty((len(rho), 0)))
     return PriorSensitivity(priors, naive, turns_at, level, curve)
-
-
-def _outcomes(model, y, selected, rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """(n,) outcomes, classes as 0 and 1, and (n,) bool whether they were observed."""
-    if y is None:
-        values = np.where(np.asarray(selected) == 1, 0.0, np.nan)
-    elif hasattr(model, "classes_"):
-        labels = without_unobserved(label_column(y), model.unobserved)
-        values = class_codes(labels, model.classes_, selected, model.outcome_name_)
-    else:
-        values = outcome_column(y, model.unobserved)
-    if len(values) != rows:
-        raise DataError(f"X has {rows} rows but y has {len(values)}")
-    return values, selected_rows(values, selected, model.outcome_name_)
