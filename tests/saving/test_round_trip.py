@@ -52,6 +52,17 @@ def test_a_loaded_model_predicts_bit_identically(name, path):
             assert np.all(getattr(loaded, name) == getattr(model, name))
 
 
+def test_a_model_of_logs_is_saved_wherever_its_columns_lie(path):
+    """The slope over years puts the logarithm at 2,000 in the year 0."""
+    rng = np.random.default_rng(0)
+    z, u = rng.normal(size=(2, 400))
+    table = pd.DataFrame({"year": rng.integers(2000, 2010, 400) * 1.0, "z": z})
+    y = pd.Series(np.exp(2005 - table["year"] + u)).where(z + u > 0)
+    model = hk.HeckmanRegressor(["z"], method="ml", target_transform="log").fit(table, y)
+    model.save(path)
+    np.testing.assert_array_equal(hk.load(path).predict(table), model.predict(table))
+
+
 @pytest.mark.parametrize("name", ["linear", "linear two-step"])
 def test_a_loaded_linear_model_keeps_its_table(name, path):
     model, _ = fitted(name)

@@ -595,7 +595,8 @@ class SelectionRegressor(RegressorMixin, FittedModel):
         return transformed_distribution(predictive, self.transform_).log_density(y)
 
     def _numbers(self, x, w, target: str):
-        found = _predictive(self, x, w, target)
+        # on the scale of the fit, as the exponential of a row of zeros may be infinite
+        found = self.fitted_.predict(x, w, target)
         return found.mean, found.std, *found.interval(0.9).T
 
 

@@ -493,9 +493,24 @@ def trimming_end(sample: BoundedSample, strata) -> Estimate:
     rate = [sample.mean(s, arm).value for arm in (trimmed, other)]
     if rate[0] < rate[1]:
         trimmed, other, y = other, trimmed, -y
+    codes = range(strata.max() + 1)
+    rates = np.array(
+        [[sample.mean(s, arm & (strata == k)).value for k in codes] for arm in (trimmed, other)]
+    )
+    empty, reverse = np.sum(rates.min(axis=0) == 0), np.sum(rates[0] < rates[1])
+    if empty:
+        raise DataError(
+            f"{empty} of {len(codes)} combinations of the covariates have no observed outcome in "
+            "one treatment arm; merge levels or give fewer columns as covariates="
+        )
+    if reverse and rate[0] != rate[1] and not sample.mirrored:
+        warn_user(
+            f"in {reverse} of {len(codes)} combinations of the covariates selection differs "
+            "between the arms in the other direction than overall; nothing is trimmed there"
+        )
     selected = other & s
     effect = sample.mean(-y, selected, sample.residual_factor(selected))
-    for code in range(strata.max() + 1):
+    for code in codes:
         here = strata == code
         arm, of_other = trimmed & s & here, sample.mean(s, other & here)
         kept = of_other.value * (sample.weight @ (trimmed & here))
@@ -510,29 +525,6 @@ def trimming_end(sample: BoundedSample, strata) -> Estimate:
             mean = replace(mean, value=float(q + mean.value))
         effect += sample.mean(here, selected) * mean
     return effect
-
-
-def check_strata(sample: BoundedSample, strata) -> None:
-    """Refuse strata without an outcome in one arm, and warn of those that are not trimmed."""
-    count = strata.max() + 1
-    size, answered = (
-        np.array([np.bincount(strata, sample.weight * (arm & rows), count) for arm in sample.arms])
-        for rows in (True, sample.answered)
-    )
-    empty = np.count_nonzero(answered.min(axis=0) == 0)
-    if empty:
-        raise DataError(
-            f"{empty} of {count} combinations of the covariates have no observed outcome in one "
-            "treatment arm; merge levels or give fewer columns as covariates="
-        )
-    difference = np.subtract(*(answered / size))
-    overall = np.sign(np.subtract(*(answered.sum(axis=1) / size.sum(axis=1))))
-    reverse = np.count_nonzero(np.sign(difference) == -overall)
-    if overall and reverse:
-        warn_user(
-            f"in {reverse} of {count} combinations of the covariates selection differs between the "
-            "arms in the other direction than overall; nothing is trimmed there"
-        )
 
 
 DRAWS = 5000  # of the errors of maxima; a 95 % quantile then has a relative error of about 2 %
@@ -684,12 +676,12 @@ def _strata(covariates, n: int) -> tuple[tuple[str, ...], np.ndarray]:
         raise DataError("covariates have no columns; omit covariates=")
     if len(frame) != n:
         raise DataError(f"covariates have {len(frame)} rows but there are {n} rows of y")
-    for name, gaps in frame.isna().items():
-        if gaps.any():
-            row = int(np.flatnonzero(gaps)[0])
-            raise DataError(
-                f"the covariate {name!r} is missing in row {row}; impute it or make it a level"
-            )
+    row, column = np.nonzero(frame.isna().to_numpy())
+    if len(row):
+        raise DataError(
+            f"the covariate {frame.columns[column[0]]!r} is missing in row {row[0]}; impute it or "
+            "make it a level"
+        )
     codes = frame.groupby(list(frame.columns), sort=True, observed=True).ngroup()
     return tuple(map(str, frame.columns)), codes.to_numpy()
 
@@ -884,7 +876,6 @@ def bounds(
         if strata is not None:
             trimmings["trimming with covariates"] = strata, given_covariates
         for name, (codes, given_these) in trimmings.items():
-            check_strata(sample, codes)
             add(name, assumes + given_these, trimming_end, arms=[codes], units=units)
     missing = f"{random}outcomes are missing at random{given_covariates}"
     add("missing at random", missing, missing_at_random_end)
