@@ -181,14 +181,6 @@ def test_a_probit_with_selection_by_formula_is_that_of_statspai(women):
     assert (chosen != fit.predict(rows)).all()
 
 
-def test_what_hk_heckman_cannot_do_names_the_call_that_can(women):
-    with pytest.raises(hk.DataError, match=r"hk\.HeckmanRegressor\(instruments="):
-        hk.heckman(*FORMULAS, women, method="auto")
-    women = women.assign(lwage=np.where(women.lwage.isna(), np.nan, women.lwage > 1.2))
-    with pytest.warns(hk.IdentificationWarning, match=r"hk\.heckprobit and hk\.HeckmanClassifier"):
-        hk.heckman(*FORMULAS, women)
-
-
 @pytest.mark.parametrize("kind", ["ml", "two-step", "shape", "clusters", "probit", "heckprobit"])
 def test_every_fit_can_be_saved(women, tmp_path, kind):
     women = women.assign(paid=np.where(women.lwage.isna(), np.nan, women.lwage > 1.2))

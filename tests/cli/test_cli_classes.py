@@ -74,13 +74,15 @@ def test_strings_and_booleans_are_classes_in_csv_and_parquet(zero, one, tmp_path
 
 def test_kind_overrides_the_detected_kind_both_ways(data, tmp_path, capsys):
     out = tmp_path / "m"
-    options = ["--method", "ml", "--out", out]
+    options = ["--method", "two-step", "--out", out]
     assert run(capsys, "fit", data, *ROLES, "--kind", "regression", *options).code == 0
     assert isinstance(hk.load(out), hk.HeckmanRegressor)
     other = tmp_path / "other.csv"
     loans(1, 2).to_csv(other, index=False)  # 1 and 2 are numbers unless someone says otherwise
     assert "two classes" not in run(capsys, "fit", other, *ROLES, *options).out
-    shown = run(capsys, "fit", other, *ROLES, "--kind", "classification", *options)
+    shown = run(
+        capsys, "fit", other, *ROLES, "--kind", "classification", "--method", "ml", "--out", out
+    )
     assert "two classes, 1 and 2" in shown.out
     booleans = tmp_path / "booleans.csv"
     loans(False, True).to_csv(booleans, index=False)

@@ -28,20 +28,6 @@ def test_diagnose_names_the_scale_and_uses_it(wages, capsys):
     assert "Scale" not in run(capsys, "diagnose", wages, *ROLES).out
 
 
-def test_fit_names_the_scale_in_the_table_and_in_the_report(wages, tmp_path, capsys):
-    pytest.importorskip("jinja2")
-    out, page = tmp_path / "m", tmp_path / "m.html"
-    typed = ["--method", "ml", "--transform", "auto", "--out", out, "--report", page]
-    shown = run(capsys, "fit", wages, *ROLES, *typed)
-    said = "Coefficients, rho and sigma are on the scale log(wage); predictions are on the scale of"
-    assert f"{said} wage\n" in shown.out
-    assert "\nlog(wage):\n" in shown.out
-    text = page.read_text()
-    assert "fitted on the scale log(wage)" in text
-    assert "Outcome equation: log(wage)" in text
-    assert hk.load(out).scale_ == "log(wage)"
-
-
 def test_compare_fits_every_method_on_the_scale(wages, capsys):
     typed = ["--methods", "ml,two-step", "--splits", "2", "--json"]
     scores = {}

@@ -38,14 +38,6 @@ def test_the_same_seed_gives_the_same_answer_and_another_does_not(draw):
     assert np.abs(one.predict(table) - other.predict(table)).max() > 1e-4
 
 
-def test_the_score_is_r2_given_selection(fitted, draw):
-    table, y = draw.frame[["x", "z"]], draw.frame["y"].to_numpy()
-    rows = ~np.isnan(y)
-    mean = fitted.predict_distribution(table, "selected").mean[rows]
-    expected = 1 - np.sum((y[rows] - mean) ** 2) / np.sum((y[rows] - y[rows].mean()) ** 2)
-    assert fitted.score(table, y) == pytest.approx(expected)
-
-
 GOOD = hk.datasets.make_controlled(200, rho=0.5, alpha=1.0, seed=1).frame
 TABLE = GOOD[["x", "z"]]
 # Options of a two-step with the instrument z (and X or y in place of those of GOOD), and a part of

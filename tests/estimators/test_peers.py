@@ -85,7 +85,14 @@ def test_a_saved_model_predicts_and_summarises_the_same(name, fitted, tmp_path):
     model.save(tmp_path / "model.heckesel")
     loaded = hk.load(tmp_path / "model.heckesel")
     assert type(loaded) is type(model)
+    assert loaded.get_params().keys() == model.get_params().keys()
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    if hasattr(model, "predict_proba"):
+        for target in ("population", "selected", "unselected"):
+            before, after = (
+                each.predict_proba_interval(X, 0.8, target) for each in (model, loaded)
+            )
+            np.testing.assert_array_equal(after, before)
     assert loaded.summary() == model.summary()
     assert loaded.average(X).equals(model.average(X))
 

@@ -106,7 +106,6 @@ def numbers(text):
 
 
 MEANS = "Means with 90\xa0% intervals"
-CHANGES = "Mean by probability of selection: everyone with these columns, selected or not"
 
 
 def test_a_page_starts_with_the_verdict_the_means_and_their_picture(linear, tmp_path):
@@ -138,24 +137,6 @@ def test_the_three_means_are_those_of_the_model_and_of_least_squares(linear, tmp
         expected = naive.predict(X.loc[rows, ["x"]]).mean()
         np.testing.assert_allclose(numbers(row[2])[0], expected, atol=0.005)
         assert int(row[1]) == rows.sum()
-
-
-def test_groups_are_those_of_the_probit_of_selection(linear, tmp_path):
-    from scipy.stats import norm
-
-    model, X, y, _ = linear
-    _, _, tables = written(tmp_path, model, X, y)
-    gamma = model.result_.params["select"]
-    chance = norm.cdf(gamma["Intercept"] + gamma["x"] * X["x"] + gamma["z"] * X["z"])
-    groups = np.digitize(chance, [0.3, 0.7])
-    rows = tables[CHANGES][1:]
-    assert [int(row[1]) for row in rows] == np.bincount(groups).tolist()
-    mean = pd.Series(model.predict(X)).groupby(groups).mean()
-    np.testing.assert_allclose([numbers(row[3])[0] for row in rows], mean, atol=0.005)
-    for row in rows:
-        (naive,), (_, low, high), (change,) = map(numbers, row[2:5])
-        assert (row[5] == "no clear difference") == (low <= naive <= high)
-        assert row[5] in ("no clear difference", f"corrected is {['lower', 'higher'][change > 0]}")
 
 
 def test_the_answer_at_known_rho_and_the_bounds_are_those_of_the_library(linear, tmp_path):

@@ -10,6 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 import heckesel as hk
 from heckesel.predictive import TARGETS
+from tests.saving import small_classifiers
 from tests.small_models import MODELS, N, X, Y, fitted
 
 
@@ -50,6 +51,25 @@ def test_a_loaded_model_predicts_bit_identically(name, path):
     for name in ("rho_", "sigma_", "info_", "intercept_"):
         if hasattr(model, name):
             assert np.all(getattr(loaded, name) == getattr(model, name))
+
+
+@pytest.mark.filterwarnings("ignore::heckesel.errors.IdentificationWarning")
+@pytest.mark.parametrize("name", small_classifiers.CLASSIFIERS)
+def test_a_loaded_classifier_predicts_bit_identically(name, path):
+    model, columns, y = small_classifiers.fitted(name)
+    model.save(path)
+    loaded = hk.load(path)
+    assert loaded.classes_.tolist() == model.classes_.tolist()
+    assert loaded.classes_.dtype == model.classes_.dtype
+    assert loaded.result_.summary() == model.result_.summary()
+    assert loaded.log_likelihood(columns, y) == model.log_likelihood(columns, y)
+    nothing = model.identification_.verdict == "nothing to correct"
+    for target in TARGETS[:1] if nothing else TARGETS:
+        for asked in ("predict_proba", "predict_proba_interval"):
+            before, after = (
+                getattr(each, asked)(columns, target=target) for each in (model, loaded)
+            )
+            np.testing.assert_array_equal(after, before)
 
 
 def test_a_model_of_logs_is_saved_wherever_its_columns_lie(path):

@@ -96,11 +96,6 @@ def plain_rows(**columns):
 
 NAMES_UNITS = {
     "codes": {"plane": lambda own, rng: [f"N{14000 + 7 * j}A" for j in own]},
-    "numbers of one length": {"station": lambda own, rng: 20_417 + 13 * own},
-    "one row in each year": {
-        "place": lambda own, rng: own,
-        "year": lambda own, rng: 2001 + pd.Series(own).groupby(own).cumcount(),
-    },
     "one row on each date": {
         "shop": lambda own, rng: [f"shop {j}" for j in own],
         "day": lambda own, rng: [
@@ -118,15 +113,6 @@ NAMES_NONE = {
     "categories that repeat": {
         "town": lambda own, rng: [f"town {j}" for j in own],
         "year": lambda own, rng: rng.integers(2001, 2004, len(own)),
-    },
-    "dates": {
-        "day": lambda own, rng: [f"2020-{1 + j // 28:02}-{1 + j % 28:02}" for j in own],
-    },
-    "numbers of rows": {"customer_id": lambda own, rng: 10_001 + np.arange(len(own))},
-    "groups of neighbours": {
-        "age": lambda own, rng: own,
-        "decade": lambda own, rng: own // 10,
-        "old": lambda own, rng: own > 40,
     },
     "other names": {
         "place": lambda own, rng: own,

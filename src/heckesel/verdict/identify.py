@@ -1,5 +1,6 @@
 """The verdict on a correction: one of four words, with the reason, what to do, and the evidence."""
 
+import re
 from dataclasses import asdict, dataclass, field
 
 import numpy as np
@@ -50,6 +51,7 @@ CONFIRM = (
     "Let someone who knows the process confirm that {it} not affect the outcome directly; "
     "hk.test_instruments looks for violations."
 )
+TERM = re.compile(r"[^\W\d]\w*|[\w.]+\(.*\)")  # that a formula can hold: a name or a function
 MOST_NAMED = 6  # columns of a formula in a sentence
 WAYS = {  # error model -> the option of hk.heckman
     "Student t": "errors='t'",
@@ -344,7 +346,7 @@ def _contradictions(e: dict, *, strong: bool) -> list[tuple[str, str]]:
         term = names.get(e["most_moved_term"], f"the coefficient of {e['most_moved_term']}")
         found.append(
             (
-                f"{short} fits {e['better_errors_gain']:.0f} log-units better than normal errors "
+                f"a fit with {short} is {e['better_errors_gain']:.0f} log-units better than this "
                 f"and changes {term} from {e['most_moved_from']:.3g} to {e['most_moved_to']:.3g} "
                 f"({abs(e['most_moved']):.1f} standard errors)",
                 f"Use hk.heckman with {way}.",
@@ -492,7 +494,7 @@ def _doubts(e: dict) -> list[tuple[str, str]]:
 def _way(e: dict) -> str:
     """The options of hk.heckman for the best error model; a long formula of sigma is described."""
     terms = e["form_columns"]
-    plain_names = len(terms) <= MOST_NAMED and all(map(str.isidentifier, terms))
+    plain_names = len(terms) <= MOST_NAMED and all(map(TERM.fullmatch, terms))
     scale = f"'~ {' + '.join(terms)}'" if plain_names else "'~ ' and the columns of the outcome"
     return WAYS[e["better_errors"]].format(scale=scale)
 
