@@ -207,17 +207,16 @@ def load_timm_results(folder: str | Path | None = None) -> pd.DataFrame:
     rows are far from independent. A score that is not in the file of a test set is NaN; in the
     recorded files 1555 of 1557 rows have all six.
     """
-    scores = {test_set: _top1(name, folder) for test_set, name in TEST_SETS.items()}
+    scores = {}
+    for test_set, name in TEST_SETS.items():
+        recorded = f"timm/{name}"
+        path = None if folder is None else Path(folder) / name
+        content = read_outside(recorded, TIMM_FILES[recorded], path, published=TIMM_PUBLISHED)
+        table = _table(content, [*TIMM_UNIT, "top1"], TIMM_PUBLISHED)
+        repeated = table[table.duplicated(TIMM_UNIT)]
+        if len(repeated):
+            model, size = repeated.iloc[0][TIMM_UNIT]
+            twice = f"{name} lists {model} at image size {size} twice"
+            raise DataError(f"{twice}; keep one of its rows")
+        scores[test_set] = table.set_index(TIMM_UNIT)["top1"]
     return pd.DataFrame(scores).sort_index()
-
-
-def _top1(name: str, folder: str | Path | None) -> pd.Series:
-    recorded = f"timm/{name}"
-    path = None if folder is None else Path(folder) / name
-    content = read_outside(recorded, TIMM_FILES[recorded], path, published=TIMM_PUBLISHED)
-    table = _table(content, [*TIMM_UNIT, "top1"], TIMM_PUBLISHED)
-    repeated = table[table.duplicated(TIMM_UNIT)]
-    if len(repeated):
-        model, size = repeated.iloc[0][TIMM_UNIT]
-        raise DataError(f"{name} lists {model} at image size {size} twice; keep one of its rows")
-    return table.set_index(TIMM_UNIT)["top1"]

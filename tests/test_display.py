@@ -11,8 +11,6 @@ import heckesel as hk
 
 ODD = [
     "<script>alert(1)</script>",
-    "a & b",
-    "\"quoted\" and 'single'",
     "C(region, Treatment('north'))[T.south]",
     "*bold* _under_ `code` ~x~ | $5 \\n",
     "x" * 200,

@@ -52,8 +52,12 @@ def judge_outcome(estimate: Callable, source: str, outcome: str) -> dict:
     found = found if isinstance(found, tuple) else (found,)
     mean, low, high, rows = found + (np.nan, np.nan, None)[len(found) - 1 :]
     row |= mean_row(mean, low, high, truth, truth_se, sd)
-    if rows is not None:
-        row |= rows_interval(np.asarray(rows)[known.hidden_rows_known], known.truth, sd)
+    if rows is not None:  # coverage and mean width of intervals of the hidden rows that have one
+        rows = np.asarray(rows)[known.hidden_rows_known]
+        given = np.isfinite(rows).all(axis=1)
+        low, high = rows[given].T
+        covered = (low <= known.truth[given]) & (known.truth[given] <= high)
+        row |= {"rows_covered": covered.mean(), "rows_width": (high - low).mean() / sd}
     return row
 
 
@@ -85,11 +89,3 @@ def mean_row(mean, low, high, truth, truth_se, sd) -> dict[str, float]:
             "covers_exactly": outside == 0,
         }
     return {name: float(value) for name, value in found.items()}
-
-
-def rows_interval(rows: np.ndarray, y: np.ndarray, sd: float) -> dict[str, float]:
-    """Coverage and mean width of intervals of the hidden rows that have one."""
-    given = np.isfinite(rows).all(axis=1)
-    low, high = rows[given].T
-    covered = (low <= y[given]) & (y[given] <= high)
-    return {"rows_covered": float(covered.mean()), "rows_width": float((high - low).mean() / sd)}

@@ -147,15 +147,10 @@ def _filled(column: pd.Series, category: bool) -> pd.Series:
 def _table(file: str) -> pd.DataFrame:
     """A CSV file of FILES, from the installed package of that name or from HECKESEL_DATA."""
     package, _, inside = file.partition("/")
-    published = PUBLISHED[package]
-    found = find_spec(package)
-    if found is None or found.origin is None:
-        content = read_outside(file, FILES[file], None, published=published)
-    else:
-        path = Path(found.origin).parent / inside
-        if not path.exists():
-            raise DataError(f"{path} does not exist; {published}")
-        content = path.read_bytes()
-        if (computed := hashlib.sha256(content).hexdigest()) != FILES[file]:
-            raise DataError(f"{path} has SHA-256 {computed} instead of {FILES[file]}; {published}")
+    published, found = PUBLISHED[package], find_spec(package)
+    path = Path(found.origin).parent / inside if found and found.origin else None
+    content = read_outside(file, FILES[file], path, published=published)
+    computed = FILES[file] if path is None else hashlib.sha256(content).hexdigest()
+    if computed != FILES[file]:  # a file from HECKESEL_DATA has been compared already
+        raise DataError(f"{path} has SHA-256 {computed} instead of {FILES[file]}; {published}")
     return pd.read_csv(io.BytesIO(content), compression="bz2" if file.endswith("bz2") else None)

@@ -99,7 +99,17 @@ def evaluate(y, predictive: Predictive, *, f0=None, propensity_x=None) -> dict[s
     """
     y = points_of(y, "y", predictive)
     f0 = None if f0 is None else points_of(f0, "f0", predictive)
-    per_point = _per_point(y, predictive, f0)
+    lower, upper = predictive.interval(LEVEL).T
+    per_point = {
+        "coverage90": covered(y, lower, upper),
+        "width90": upper - lower,
+        "nll": gaussian_losses(y, predictive),
+        "crps": crps_at_points(y, predictive),
+        "interval_score90": interval_scores(y, lower, upper, LEVEL),
+        "transform": transforms(y, predictive),  # (m, 2), the others (m,)
+    }
+    if f0 is not None:
+        per_point["error"] = predictive.mean - f0
     row = _averages(per_point, slice(None))
     if propensity_x is None:
         return row
@@ -109,23 +119,6 @@ def evaluate(y, predictive: Predictive, *, f0=None, propensity_x=None) -> dict[s
         row |= {f"{metric}_{name}": value for metric, value in averages.items()}
         row[f"n_{name}"] = len(rows)
     return row
-
-
-def _per_point(y, predictive, f0) -> dict[str, np.ndarray]:
-    """(m,) the term of each point in every metric.
-
-    Quantiles and distribution functions, which can be slow, are computed once for all regions.
-    """
-    lower, upper = predictive.interval(LEVEL).T
-    terms = {
-        "coverage90": covered(y, lower, upper),
-        "width90": upper - lower,
-        "nll": gaussian_losses(y, predictive),
-        "crps": crps_at_points(y, predictive),
-        "interval_score90": interval_scores(y, lower, upper, LEVEL),
-        "transform": transforms(y, predictive),
-    }
-    return terms if f0 is None else terms | {"error": predictive.mean - f0}
 
 
 def _averages(per_point: dict[str, np.ndarray], rows) -> dict[str, float]:

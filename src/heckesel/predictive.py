@@ -278,14 +278,9 @@ class Predictive:
             distribution = take_points(self.distribution, len(self), rows)
         except IndexError as error:
             raise DataError(f"rows must select from the {len(self)} points: {error}") from None
-        return Predictive(
-            mean=mean,
-            epistemic=self.epistemic[rows],
-            aleatoric=self.aleatoric[rows],
-            distribution=distribution,
-            index=None if self.index is None or places.ndim != 1 else self.index[places],
-            library=self.library,
-        )
+        index = None if self.index is None or places.ndim != 1 else self.index[places]
+        parts = (self.epistemic[rows], self.aleatoric[rows], distribution)
+        return Predictive(mean, *parts, index, self.library)
 
     def to_frame(self, level: float = 0.9):
         """Table with one row per point.
@@ -621,9 +616,8 @@ class Mixture:
     def take(self, rows) -> Mixture:
         if isinstance(self.components, tuple):
             return Mixture(self.weight[:, rows], tuple(part.take(rows) for part in self.components))
-        return Mixture(
-            self.weight[:, rows], _with_fields(self.components, lambda values: values[:, rows])
-        )
+        components = _with_fields(self.components, lambda values: values[:, rows])
+        return Mixture(self.weight[:, rows], components)
 
     def _each(self, name: str, value) -> np.ndarray:
         """(j, m)"""
@@ -757,12 +751,8 @@ def transformed(predictive: Predictive, transform: TargetTransform | None) -> Pr
     mean, variance = moments(predictive.distribution, transform)
     total = predictive.epistemic + predictive.aleatoric
     epistemic = variance * predictive.epistemic / total
-    return Predictive(
-        mean=mean,
-        epistemic=epistemic,
-        aleatoric=variance - epistemic,
-        distribution=transformed_distribution(predictive, transform),
-    )
+    law = transformed_distribution(predictive, transform)
+    return Predictive(mean, epistemic, variance - epistemic, law)
 
 
 def transformed_distribution(predictive: Predictive, transform: TargetTransform | None):

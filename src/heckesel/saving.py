@@ -25,8 +25,7 @@ import math
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from importlib import import_module
@@ -35,6 +34,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
+import pandas as pd
 import safetensors.numpy
 from safetensors import SafetensorError, safe_open
 
@@ -153,7 +153,7 @@ def load(path, *, trusted: Iterable[str] = ()):
     if not isinstance(path, str | os.PathLike):
         raise DataError(f"path must be the name of a file, got {path!r}")
     path = Path(path)
-    with _refusing(path):  # a name may be too long for the system
+    try:  # every error that a hostile file, or a name too long for the system, can cause
         if not path.is_file():
             state = "is a folder" if path.is_dir() else "is not a regular file"
             state = state if path.exists() else "does not exist"
@@ -165,6 +165,13 @@ def load(path, *, trusted: Iterable[str] = ()):
             raise Damage(f"has a tensor {next(iter(tensors))!r} that no field uses")
         if not isinstance(content, dict) or not {OBJECT, BOOSTING, SKOPS} & content.keys():
             raise Damage("is not a model saved by heckesel: it holds no object")
+    except Damage as damage:
+        raise DataError(f"{path} {damage}") from None
+    except (RecursionError, MemoryError, OverflowError) as error:
+        kind = type(error).__name__
+        raise DataError(f"{path} is not a model saved by heckesel ({kind})") from None
+    except OSError as error:
+        raise HeckeselError(f"{path} cannot be read: {error.strerror or error}") from None
     return model
 
 
@@ -207,20 +214,6 @@ def read_content(path: Path) -> tuple[Any, dict[str, np.ndarray]]:
     if _digest(text, tensors) != metadata.get("sha256"):
         raise Damage("was altered after it was saved: its checksum does not match")
     return head.get("model"), tensors
-
-
-@contextmanager
-def _refusing(path) -> Iterator[None]:
-    """Every error that a hostile file can cause while it is read, as one sentence."""
-    try:
-        yield
-    except Damage as damage:
-        raise DataError(f"{path} {damage}") from None
-    except (RecursionError, MemoryError, OverflowError) as error:
-        kind = type(error).__name__
-        raise DataError(f"{path} is not a model saved by heckesel ({kind})") from None
-    except OSError as error:
-        raise HeckeselError(f"{path} cannot be read: {error.strerror or error}") from None
 
 
 def _digest(text: str, tensors: dict[str, np.ndarray]) -> str:
@@ -335,7 +328,10 @@ class _Writer:
         if isinstance(value, tuple) and not hasattr(value, "_fields"):
             return {"$tuple": self.encode(list(value), name)}
         if isinstance(value, dict):
-            return self._dict(value, name)
+            encoded = {key: self.encode(item, f"{name}.{key}") for key, item in value.items()}
+            if all(isinstance(key, str) and not key.startswith("$") for key in encoded):
+                return encoded
+            return {"$dict": [[self.encode(key, name), item] for key, item in encoded.items()]}
         if type(value).__module__.partition(".")[0] == "pandas":
             return self._pandas(value, name)
         return self._object(value, name)
@@ -350,15 +346,7 @@ class _Writer:
         items = self.encode(value.ravel().tolist(), name)
         return {"$array": items, "kind": kind, "shape": list(value.shape)}
 
-    def _dict(self, value: dict, name: str):
-        encoded = {key: self.encode(item, f"{name}.{key}") for key, item in value.items()}
-        if all(isinstance(key, str) and not key.startswith("$") for key in encoded):
-            return encoded
-        return {"$dict": [[self.encode(key, name), item] for key, item in encoded.items()]}
-
     def _pandas(self, value, name: str):
-        import pandas as pd
-
         if isinstance(value, pd.Index):
             items = self.encode(value.tolist(), name)
             return {"$index": items, "names": self.encode(list(value.names), name)}
@@ -383,7 +371,12 @@ class _Writer:
             if state is not None:
                 return {BOOSTING: kind.__name__, "state": self.encode(state, name)}
         if _is_estimator(kind) and not known and kind.__module__ != "__main__" and name:
-            return self._user_learner(value, name)
+            why = f"saving {name}, a {kind.__name__}, needs skops"
+            skops = imported("skops.io", why, "skops")
+            content, learner = skops.dumps(value), f"{kind.__module__}.{kind.__qualname__}"
+            self.skops += (learner, *skops.get_untrusted_types(data=content))
+            self.tensors[name] = np.frombuffer(content, np.uint8)
+            return {SKOPS: name, "class": learner}
         return _refuse(value, name)
 
     def _fields(self, value, start: str) -> dict:
@@ -394,30 +387,19 @@ class _Writer:
                 if isinstance(each, np.random.RandomState | np.random.Generator):
                     _refuse(each, parameter, "; use an integer")
             hidden = {*given, *getattr(kind, "unsaved", ())}
-            fitted = {
-                each: found
-                for each, found in vars(value).items()
-                if each.endswith("_") and not each.startswith("_") and each not in hidden
-            }
             return {
                 "parameters": {k: self.encode(each, start + k) for k, each in given.items()},
-                "fitted": {k: self.encode(each, start + k) for k, each in fitted.items()},
+                "fitted": {
+                    k: self.encode(each, start + k)
+                    for k, each in vars(value).items()
+                    if k.endswith("_") and not k.startswith("_") and k not in hidden
+                },
             }
         named = [each.name for each in _saved_fields(kind)]
         inside = {each: self.encode(getattr(value, each), start + each) for each in named}
         extra = getattr(kind, "saved_properties", ())
         more = {each: self.encode(getattr(value, each), start + each) for each in extra}
         return {"fields": inside} | ({"properties": more} if more else {})
-
-    def _user_learner(self, value, name: str):
-        skops = imported(
-            "skops.io", f"saving {name}, a {type(value).__name__}, needs skops", "skops"
-        )
-        content = skops.dumps(value)
-        kind = f"{type(value).__module__}.{type(value).__qualname__}"
-        self.skops += (kind, *skops.get_untrusted_types(data=content))
-        self.tensors[name] = np.frombuffer(content, np.uint8)
-        return {SKOPS: name, "class": kind}
 
 
 def _saved_fields(kind: type) -> list:
@@ -480,22 +462,16 @@ class _Reader:
         return _made((found.astype(str) if kind == "str" else found).reshape, shape)
 
     def _read_index(self, value, given):
-        import pandas as pd
-
         names, items = self._list(value.get("names")), self._list(given)
         if items and all(isinstance(item, tuple) for item in items):
             return _made(pd.MultiIndex.from_tuples, items, names=names)
         return _made(pd.Index, items, name=names[0] if names else None)
 
     def _read_series(self, value, given):
-        import pandas as pd
-
         inside = self._fields_of(given, ("values", "index", "name"))
         return _made(pd.Series, inside["values"], inside["index"], name=inside["name"])
 
     def _read_frame(self, value, given):
-        import pandas as pd
-
         inside = self._fields_of(given, ("values", "index", "columns"))
         found = _made(lambda columns: pd.DataFrame(dict(enumerate(columns))), inside["values"])
         return _made(lambda: found.set_axis(inside["index"]).set_axis(inside["columns"], axis=1))

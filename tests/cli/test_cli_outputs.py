@@ -41,11 +41,6 @@ def test_fit_refuses_to_overwrite_its_table(name, table, tmp_path, capsys):
     refused(capsys, tmp_path, said, "fit", table, *ROLES, "--out", model, "--report", place)
 
 
-def test_fit_refuses_to_overwrite_the_target_of_a_link(table, tmp_path, capsys):
-    link = tmp_path / "link.csv"
-    refused(capsys, tmp_path, "would replace", "fit", link, *ROLES, "--out", table)
-
-
 def test_two_outputs_need_two_files(table, tmp_path, capsys):
     both = tmp_path / "same.html"
     said = f"--report {both} would replace the file of --out; name another file"

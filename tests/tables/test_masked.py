@@ -78,15 +78,6 @@ def test_a_masked_outcome_is_a_missing_one(fit, units):
     np.testing.assert_array_equal(told(fit(X, np.ma.array(hidden, mask=~s))), expected)
 
 
-def test_bounds_and_sensitivity_see_the_mask(units):
-    X, y, s = units
-    masked, missing = np.ma.array(y, mask=~s), np.where(s, y, np.nan)
-    assert hk.bounds(masked, -9, 9) == hk.bounds(missing, -9, 9)
-    model = hk.HeckmanRegressor([2], learner="linear").fit(X, missing)
-    one, other = (hk.sensitivity(model, X, each).priors for each in (masked, missing))
-    pd.testing.assert_frame_equal(one, other)
-
-
 @pytest.mark.parametrize("fit", FITS)
 def test_a_masked_x_is_refused_as_missing(fit, units):
     X, y, s = units

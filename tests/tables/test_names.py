@@ -96,8 +96,3 @@ def test_a_column_called_1_is_not_taken_for_the_constant():
         hk.DataError, match="a column named 0 or 1 cannot be distinguished from the constant"
     ):
         hk.heckman("y ~ `1`", "~ `1` + z", drawn(x="1"))
-
-
-def test_an_outcome_in_backticks_cannot_explain_itself():
-    with pytest.raises(hk.DataError, match="is also on the right-hand side"):
-        hk.heckman("`y` ~ x + y", "~ x + z", drawn())

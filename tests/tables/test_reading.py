@@ -58,17 +58,6 @@ def test_an_outcome_may_be_written_as_other_numbers_are(written, capsys, tmp_pat
     np.testing.assert_allclose((found["rho"], found["sigma"]), expected, rtol=1e-6)
 
 
-def test_words_in_the_outcome_raise_the_question(capsys, tmp_path):
-    expected = plain(capsys, tmp_path)
-    text = drawn().astype({"y": object}).fillna({"y": "not placed"}).to_csv(index=False)
-    (tmp_path / "w.csv").write_text(text)
-    shown = run(capsys, "fit", tmp_path / "w.csv", *ROLES, "--out", tmp_path / "new")
-    assert shown.code == 2
-    assert "if it means a missing outcome, add --unobserved 'not placed'" in shown.err
-    found, _, _ = fitted(capsys, tmp_path, text, "--unobserved", "not placed")
-    assert (found["rho"], found["sigma"]) == expected
-
-
 def test_rows_without_values_are_ignored_and_counted(capsys, tmp_path):
     expected = plain(capsys, tmp_path)
     lines = drawn().to_csv(index=False).splitlines()

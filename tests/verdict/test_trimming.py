@@ -70,20 +70,6 @@ def test_trimmed_normal_outcomes_have_a_known_mean(keep):
     )
 
 
-def test_swapping_the_arms_mirrors_the_bounds():
-    y, treated = normal_arms(0.6)
-    y = y + treated + np.cos(np.arange(len(y)))  # nothing symmetric
-    one, other = (
-        hk.bounds(y, -99.0, 99.0, treatment=t).to_frame().loc["trimming"]
-        for t in (treated, 1 - treated)
-    )
-    np.testing.assert_allclose(
-        [one.low, one.high, one.interval_low, one.interval_high],
-        [-other.high, -other.low, -other.interval_high, -other.interval_low],
-        rtol=1e-12,
-    )
-
-
 def test_combinations_that_cannot_be_compared_are_refused():
     y, treated = normal_arms(0.6, 50)
     with pytest.raises(hk.DataError, match=r"no observed outcome in one treatment arm; merge"):

@@ -319,11 +319,6 @@ def fit_separated(x, happened, weight=None) -> ProbitFit:
     return replace(found, loglik=found.loglik + paid, status="separated")
 
 
-def separates_all_rows(x, happened, gamma) -> bool:
-    """Whether x'gamma is on the side of its class in every row."""
-    return bool(((x @ gamma > 0) == happened).all())
-
-
 @dataclass(frozen=True)
 class Overlap:
     """rows : (n,) that no direction separates; columns : positions of independent columns among

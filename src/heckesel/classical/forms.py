@@ -606,11 +606,6 @@ def _drawn(data: SelectionData, rows: int, seed: int) -> SelectionData:
     return part
 
 
-def varying_name(form: str) -> str:
-    """The name of an error model in which sigma varies with columns of x."""
-    return f"{form}, sigma(x)"
-
-
 def fit_forms(sample: Sample, scalings: SampleScale, data) -> tuple[FormResult, ...]:
     """Every error model by maximum likelihood, to standardised rows. If these have columns of log
     sigma(x), sigma varies with them. data : what has x_names, w_names and scale_names"""
@@ -618,7 +613,7 @@ def fit_forms(sample: Sample, scalings: SampleScale, data) -> tuple[FormResult, 
     for form in ERROR_MODELS.values():
         best = search(form, sample, far_ends=False).modes[0]
         mode = mode_at(best, sample, scalings, form, data)
-        name = varying_name(form.name) if data.scale_names else form.name
+        name = f"{form.name}, sigma(x)" if data.scale_names else form.name
         fits.append(FormResult(**vars(mode), name=name))
     return with_weights(fits)
 

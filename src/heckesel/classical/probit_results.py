@@ -24,7 +24,6 @@ from heckesel.classical.checks import (
     fit_separated,
     overlap_of,
     refuse,
-    separates_all_rows,
     separation,
 )
 from heckesel.classical.covariance import (
@@ -681,9 +680,11 @@ def _check_estimable(data: SelectionData, classes) -> str | None:
 
 
 def _all_apart(data: SelectionData) -> bool:
+    """Whether the columns separate every observed row."""
     used = data.s & (data.weight > 0)
     x, happened = data.x[used], data.y[used] == 1.0
-    return separates_all_rows(x, happened, fit_separated(x, happened, data.weight[used]).gamma)
+    fitted = x @ fit_separated(x, happened, data.weight[used]).gamma
+    return bool(((fitted > 0) == happened).all())
 
 
 def _without_doubt(data: SelectionData, rest) -> HeckmanProbitFit:

@@ -499,7 +499,6 @@ def fit_profile(
     prior: Callable[[np.ndarray], np.ndarray] | None = None,
     interactions="auto",
     knots: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
 ) -> SplineProfile:
     """Fit the splines at a grid of rho and average over it.
 
@@ -517,8 +516,6 @@ def fit_profile(
         last = found[0.0]  # each optimum is the start of the next
         for a in side:
             last = found[float(a)] = problem.optimum(float(a), last.v, last.ridge)
-            if progress is not None:
-                progress(len(found), len(COARSE) + ROUNDS * INSERTED)
     for _ in range(ROUNDS):
         a, share = _posterior(found, prior)
         if share.max() <= LARGEST_SHARE:

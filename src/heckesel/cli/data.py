@@ -22,6 +22,12 @@ def _together(*options):
     return lambda command: reduce(lambda inner, add: add(inner), reversed(options), command)
 
 
+def choice_option(name: str, values, help: str, default: str | None = None, **settings):
+    """An option with a few values and, if it has one, a default that the help shows."""
+    settings |= {} if default is None else {"default": default, "show_default": True}
+    return click.option(name, type=click.Choice([*values]), help=help, **settings)
+
+
 quiet_option = click.option(
     "--quiet",
     is_flag=True,
@@ -73,30 +79,27 @@ data_options = _together(
         help="Columns of numbers that are codes, such as occupations or diagnoses, to be used as "
         "categories.",
     ),
-    click.option(
+    choice_option(
         "--on-problem",
-        type=click.Choice(["fix", "error"]),
+        ["fix", "error"],
+        "What to do with columns that cannot be used as they are (missing values, rare levels, "
+        "collinear columns, dates, identifiers, ...): omit or transform them and report it, or "
+        "stop with an error.",
         default="fix",
-        show_default=True,
-        help="What to do with columns that cannot be used as they are (missing values, rare "
-        "levels, collinear columns, dates, identifiers, ...): omit or transform them and report "
-        "it, or stop with an error.",
     ),
-    click.option(
+    choice_option(
         "--missing",
-        type=click.Choice(["error", "indicator"]),
+        ["error", "indicator"],
+        "What to do with missing values in other columns with --on-problem error: stop, or impute "
+        "the mean and add a missing indicator.",
         default="error",
-        show_default=True,
-        help="What to do with missing values in other columns with --on-problem error: stop, or "
-        "impute the mean and add a missing indicator.",
     ),
-    click.option(
+    choice_option(
         "--kind",
-        type=click.Choice(["auto", "regression", "classification"]),
+        ["auto", "regression", "classification"],
+        "Kind of outcome: a number or two classes. auto treats booleans, two strings, and 0 and 1 "
+        "as classes.",
         default="auto",
-        show_default=True,
-        help="Kind of outcome: a number or two classes. auto treats booleans, two strings, and 0 "
-        "and 1 as classes.",
     ),
     file_options,
 )
@@ -138,7 +141,7 @@ class TrainingData:
     y: pd.Series
     instruments: list[str]
     selected: pd.Series | None
-    weight: pd.Series | None
+    sample_weight: pd.Series | None
     missing: str
     on_problem: str
     groups: pd.Series | None = None
@@ -150,13 +153,10 @@ class TrainingData:
         if self.classes is None or len(self.classes) != 2:
             return None
         first, second = self.classes
-        sentence = (
+        return (
             f"{self.y.name} has two classes, {first} and {second}; predictions are probabilities "
             f"of {second}"
-        )
-        if self.could_be_number:
-            sentence += " (to treat it as a number, set --kind regression)"
-        return sentence
+        ) + " (to treat it as a number, set --kind regression)" * self.could_be_number
 
     def sample(self, rows: int) -> TrainingData:
         """At most so many rows, at random; whole groups, if there are any."""
@@ -172,8 +172,7 @@ class TrainingData:
             codes, labels = pd.factorize(self.groups)
             kept = rng.permutation(len(labels))[: max(2, len(labels) * rows // len(codes))]
             chosen = np.flatnonzero(np.isin(codes, kept))
-        names = ("X", "y", "selected", "weight", "groups")
-        given = {name: getattr(self, name) for name in names}
+        given = {"X": self.X, "y": self.y, **self.sides}
         return replace(self, **{k: v.iloc[chosen] for k, v in given.items() if v is not None})
 
     @property
@@ -196,8 +195,14 @@ class TrainingData:
         return {"missing": self.missing, "on_problem": self.on_problem}
 
     @property
+    def columns(self) -> dict:
+        """The roles of columns, as functions of data take them."""
+        return {"instruments": self.instruments or None, **self.sides}
+
+    @property
     def sides(self) -> dict:
-        return {"selected": self.selected, "sample_weight": self.weight, "groups": self.groups}
+        """The columns beside X and y."""
+        return {name: getattr(self, name) for name in ("selected", "sample_weight", "groups")}
 
 
 def open_table(data, given: dict) -> TableFile:
@@ -231,19 +236,18 @@ def training_data(
             raise DataError(f"{table.unnamed[0]} of {table.path} has no name; give it one")
         names = list(table.frame.columns)
         chosen, excluded = listed(instruments, names), listed(exclude, names)
-        roles = {"outcome": [outcome], "instrument": chosen, "excluded column": excluded}
-        roles |= {"selected column": [selected] if selected else []}
-        roles |= {"weights column": [weights] if weights else []}
-        roles |= {"groups column": [groups] if groups else []}
+        roles = [("outcome", outcome), *(("instrument", name) for name in chosen)]
+        roles += [("excluded column", name) for name in excluded]
+        single = {"selected": selected, "weights": weights, "groups": groups}
+        roles += [(f"{role} column", name) for role, name in single.items() if name]
         taken: dict[str, str] = {}
-        for role, columns in roles.items():
-            for name in columns:
-                table.check(name, role)
-                if name in taken:
-                    both = f"both as {taken[name]} and as {role}"
-                    how = f"twice as {role}" if taken[name] == role else both
-                    raise DataError(f"{name!r} is given {how}")
-                taken[name] = role
+        for role, name in roles:
+            table.check(name, role)
+            if name in taken:
+                both = f"both as {taken[name]} and as {role}"
+                how = f"twice as {role}" if taken[name] == role else both
+                raise DataError(f"{name!r} is given {how}")
+            taken[name] = role
         used = [name for name in names if taken.get(name, "instrument") == "instrument"]
         if len(used) == len(chosen):
             raise DataError(f"{table.path} has no column from which to predict {outcome!r}")
@@ -264,7 +268,7 @@ def training_data(
             classes=classes,
             instruments=chosen,
             selected=chosen_rows,
-            weight=table.numbers(weights, "weights column") if weights else None,
+            sample_weight=table.numbers(weights, "weights column") if weights else None,
             missing=missing,
             on_problem=on_problem,
             groups=table.frame[groups] if groups else None,

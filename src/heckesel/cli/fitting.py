@@ -7,6 +7,7 @@ import click
 
 from heckesel.cli.data import (
     TrainingData,
+    choice_option,
     data_options,
     listed,
     model_options,
@@ -44,17 +45,16 @@ CAVEAT = (
 @data_options
 @click.option("--out", required=True, type=click.Path(), help="File for the fitted model.")
 @click.option("--report", type=click.Path(), help="File for an HTML report on the fit.")
-@click.option(
+@choice_option(
     "--method",
-    type=click.Choice([*METHODS]),
+    METHODS,
+    "Method; deep- are ensembles of networks. For two classes: auto or ml.",
     default="auto",
-    show_default=True,
-    help="Method; deep- are ensembles of networks. For two classes: auto or ml.",
 )
-@click.option(
+@choice_option(
     "--errors",
-    type=click.Choice(["normal", "t", "shape"]),
-    help="Error distribution for ml and profile: normal, t (heavy tails), or shape (skewed and "
+    ["normal", "t", "shape"],
+    "Error distribution for ml and profile: normal, t (heavy tails), or shape (skewed and "
     "heavy-tailed).  [default: normal]",
 )
 @click.option("--scale", metavar="A,B", help="Columns on which sigma depends, for ml.")
@@ -80,6 +80,8 @@ def fit(out, report, method, as_json, **given):
         --kind classification --out loans.heckesel
     heckesel fit wages.parquet --outcome wage --method ml --transform log --out w.heckesel
     """
+    import numpy as np
+
     from heckesel.io import check_outputs, replacing
 
     check_outputs({f"the table {given['data']}": given["data"]}, {"--out": out, "--report": report})
@@ -120,7 +122,11 @@ def fit(out, report, method, as_json, **given):
         "instruments": data.instruments,
         "kind": "regression" if data.classes is None else "classification",
         "classes": None if data.classes is None else list(data.classes),
-        **{name: _mean(model, f"{name}_") for name in ("rho", "sigma")},
+        # means over the members of an ensemble
+        **{
+            name: plain(float(np.mean(getattr(model, f"{name}_", np.nan))))
+            for name in ("rho", "sigma")
+        },
         "identification": model.identification_.to_dict(),
         "out": str(out),
         "report": None if report is None else str(report),
@@ -179,19 +185,17 @@ def diagnose(as_json, **given):
 
     options = _options(given)
     data, rule = _read(given, [])
-    columns = {"instruments": data.instruments or None, **data.sides}
     tests = None
     with notes(said=(*_said(), "column ")):
         with stage("reading the columns"):
-            report = hk.column_report(data.X, data.codes, **columns)
+            report = hk.column_report(data.X, data.codes, **data.columns)
         n, data = len(data.X), data.sample(MOST_DIAGNOSED)
-        columns = {"instruments": data.instruments or None, **data.sides}
         with stage("checking the instruments"):
             verdict = verdict_of(data, options["target_transform"])
         if data.instruments:
             with stage("testing the instruments"):
                 # at the level of the verdict, so that the two cannot disagree
-                given = {**columns, **data.problems, "level": REJECTED}
+                given = data.columns | data.problems | {"level": REJECTED}
                 tests = hk.test_instruments(data.X, data.codes, **given)
     if as_json:
         found = {"identification": verdict.to_dict()}
@@ -298,11 +302,14 @@ def make_model(method: str, data: TrainingData, options: dict):
 
     known = METHODS | BASELINES if data.classes is None else CLASSIFIERS
     if method not in known:
-        ways = f"use {' or '.join(CLASSIFIERS)}"
-        raise _numbers_only(f"method {method}", data, ways)
+        raise _numbers_only(f"method {method}", data, f"use {' or '.join(CLASSIFIERS)}")
     kind, way = known[method]
     if kind.startswith("Deep"):
-        _need_torch(method)
+        try:
+            import torch  # noqa: F401
+        except Exception as error:  # a broken torch can raise anything
+            why = cannot_import("torch", error, "pip install 'heckesel[deep]'")
+            raise DataError(f"method {method} needs {why}; or use --method auto") from None
     model = getattr(hk, kind)(instruments=data.instruments or None, **data.problems)
     known = model.get_params()
     given = {name: value for name, value in options.items() if value is not None}
@@ -324,7 +331,7 @@ def verdict_of(data: TrainingData, transform: str | None):
     import heckesel as hk
 
     if data.classes is None:
-        columns = {"instruments": data.instruments or None, **data.problems, **data.sides}
+        columns = data.columns | data.problems
         return hk.identify(data.X, data.y, target_transform=transform, **columns)
     model = make_model("auto", data, {"target_transform": transform})
     return model.fit(data.X, data.y, **data.sides).identification_
@@ -383,23 +390,8 @@ def _numbers_only(what: str, data: TrainingData, way_out: str) -> DataError:
     )
 
 
-def _need_torch(method: str) -> None:
-    try:
-        import torch  # noqa: F401
-    except Exception as error:  # a broken torch can raise anything
-        why = cannot_import("torch", error, "pip install 'heckesel[deep]'")
-        raise DataError(f"method {method} needs {why}; or use --method auto") from None
-
-
 def _said() -> tuple[str, ...]:
     """How warnings start that the command prints anyway."""
     from heckesel.verdict.identify import VERDICTS
 
     return (*VERDICTS, "the verdict on this", "all ")
-
-
-def _mean(model, name: str) -> float | None:
-    """The mean over the members of an ensemble."""
-    import numpy as np
-
-    return plain(float(np.mean(getattr(model, name, np.nan))))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from heckesel.cli.data import file_options, open_table, quiet_option
+from heckesel.cli.data import choice_option, file_options, open_table, quiet_option
 from heckesel.cli.terminal import note, notes, print_table, say, stage
 from heckesel.errors import DataError, HeckeselError
 
@@ -29,13 +29,12 @@ LEVELS_SHOWN = 3
 @click.argument("model", type=click.Path())
 @click.argument("data", type=click.Path())
 @click.option("--level", default=0.9, show_default=True, help="Level of the intervals.")
-@click.option(
+@choice_option(
     "--target",
-    type=click.Choice(["population", "selected", "unselected"]),
+    ["population", "selected", "unselected"],
+    "Predict for any unit with these columns, or given that the unit was or was not selected. The "
+    "last two need the instruments.",
     default="population",
-    show_default=True,
-    help="Predict for any unit with these columns, or given that the unit was or was not selected. "
-    "The last two need the instruments.",
 )
 @click.option(
     "--out",
@@ -165,14 +164,10 @@ class Scoring:
         if self.classes is None:
             from heckesel.estimators.fitted_model import predicted_numbers
 
-            return tuple(
-                predicted_numbers(
-                    self.model,
-                    X,
-                    self.target,
-                    lambda y: (y.mean, y.std, *y.interval(self.level).T),
-                )
-            )
+            def numbers(y):
+                return y.mean, y.std, *y.interval(self.level).T
+
+            return tuple(predicted_numbers(self.model, X, self.target, numbers))
         probability = self.model.predict_proba(X, self.target)[:, 1]
         low, high = self.model.predict_proba_interval(X, self.level, self.target).T
         return probability, low, high, self.classes[(probability > 0.5).astype(int)]

@@ -81,16 +81,13 @@ def stage(label: str, *, bar: bool = True) -> Iterator[Callable[[int, int], None
         shown.stop()
 
 
-class _Lines:
-    """A line for each part of a stage, once it has taken a second."""
+class _Late:
+    """Something that is shown once a stage has taken a second."""
 
-    def __init__(self, label: str):
-        self.label, self.part, self.done, self.total = label, "", 0, 0
-        self.start()
+    part = ""
 
-    def start(self) -> None:
-        self.began = time.monotonic()
-        self.timer = threading.Timer(SHOW_AFTER, self.show)
+    def start(self, show: Callable[[], None]) -> None:
+        self.timer = threading.Timer(SHOW_AFTER, show)
         self.timer.daemon = True
         self.timer.start()
 
@@ -98,11 +95,19 @@ class _Lines:
         self.timer.cancel()
         self.timer.join()
 
+
+class _Lines(_Late):
+    """A line for each part of a stage."""
+
+    def __init__(self, label: str):
+        self.label, self.done, self.total, self.began = label, 0, 0, time.monotonic()
+        self.start(self.show)
+
     def work(self, part: str, done: int, total: int) -> None:
         if part != self.part:
             self.stop()
-            self.part = part
-            self.start()
+            self.part, self.began = part, time.monotonic()
+            self.start(self.show)
         self.done, self.total = done, total
 
     def show(self) -> None:
@@ -115,7 +120,7 @@ class _Lines:
         say(f"{text} ...", err=True)
 
 
-class _Bar:
+class _Bar(_Late):
     """A bar, from the first second on, with the part of a stage, counts and the time left."""
 
     def __init__(self, label: str):
@@ -124,15 +129,11 @@ class _Bar:
 
         columns = "{task.description}", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
         self.bar = Progress(*columns, console=Console(stderr=True), transient=True)
-        self.label, self.part = label, ""
-        self.task = self.bar.add_task(label, total=None)
-        self.timer = threading.Timer(SHOW_AFTER, self.bar.start)
-        self.timer.daemon = True
-        self.timer.start()
+        self.label, self.task = label, self.bar.add_task(label, total=None)
+        self.start(self.bar.start)
 
     def stop(self) -> None:
-        self.timer.cancel()
-        self.timer.join()
+        super().stop()
         self.bar.stop()
 
     def work(self, part: str, done: int, total: int) -> None:

@@ -369,11 +369,6 @@ def _apart_from_constant(formula: SimpleFormula) -> SimpleFormula:
     )
 
 
-def outcome_variables(text: str) -> tuple[str, ...]:
-    """The columns in a left-hand side."""
-    return _variables(_parsed(f"0 + {text}", "outcome"))
-
-
 # What a formula in a file may call: the functions of formulaic and of NumPy that compute a number.
 SAFE_CALLS = {"C", "I", "Q", "bs", "cc", "center", "cr", "cs", "poly", "scale", "standardize"}
 SAFE_CALLS |= {"exp", "exp2", "exp10", "log", "log2", "log10"}
@@ -689,7 +684,7 @@ def columns_from_formulas(
 def outcome_known(frame: pd.DataFrame, left: str, unobserved) -> pd.DataFrame:
     """The frame in which the values `unobserved` of the outcome are missing, before a function such
     as log is applied to it."""
-    names = [left] if left in frame.columns else outcome_variables(left)
+    names = [left] if left in frame.columns else required_columns(f"0 + {left}", "outcome")
     if len(names) != 1 or names[0] not in frame.columns:
         raise DataError(
             f"unobserved= needs one column as the outcome, but {left!r} has "

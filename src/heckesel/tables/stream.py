@@ -108,16 +108,6 @@ def read_part(part: Part, columns: list[str] | None, size: int, use: Callable) -
         yield result
 
 
-def read_frames(parts, columns: list[str] | None, size: int, use: Callable, run: Callable) -> list:
-    """use(frame) for every `size` rows of all parts, which `run` maps over."""
-    found = run(partial(_read_frames, columns=columns, size=size, use=use), parts)
-    return [each for batches in found for each in batches]
-
-
-def _read_frames(part: Part, *, columns, size: int, use: Callable) -> list:
-    return list(read_part(part, columns, size, lambda batch: use(frame_of(batch))))
-
-
 def frame_of(batch) -> pd.DataFrame:
     """A record batch as pandas, its columns named by strings."""
     frame = as_pandas(batch.to_pandas())
@@ -279,8 +269,8 @@ def learn_reader(
         equation = _learned(text, head, role)
         formula.check_not_explained_by_itself(y, equation.variables)
         if formula.categories_of(equation.spec):
-            learn = partial(_levels, text=text, role=role)
-            found = read_frames(parts, list(equation.variables), FORMULA_ROWS, learn, run)
+            learn = partial(_levels, columns=list(equation.variables), text=text, role=role)
+            found = [levels for batches in run(learn, parts) for levels in batches]
             equation = formula.with_categories(equation, text, head, found, role)
         equations.append(equation)
     outcome, select, *varying = equations
@@ -352,10 +342,15 @@ def _check_rowwise(evaluate, head: pd.DataFrame, text: str, role: str) -> None:
         )
 
 
-def _levels(frame: pd.DataFrame, *, text: str, role: str) -> dict[str, tuple]:
-    """Levels of every factor among the complete rows."""
-    frame = frame[frame.notna().all(axis=1)]
-    if not len(frame):
-        return {}
-    equation, _ = formula.build_equation(text, frame, np.ones(len(frame), bool), role)
-    return formula.categories_of(equation.spec)
+def _levels(part: Part, *, columns: list[str], text: str, role: str) -> list[dict[str, tuple]]:
+    """Levels of every factor among the complete rows of each batch."""
+
+    def learn(batch) -> dict[str, tuple]:
+        frame = frame_of(batch)
+        frame = frame[frame.notna().all(axis=1)]
+        if not len(frame):
+            return {}
+        equation, _ = formula.build_equation(text, frame, np.ones(len(frame), bool), role)
+        return formula.categories_of(equation.spec)
+
+    return list(read_part(part, columns, FORMULA_ROWS, learn))

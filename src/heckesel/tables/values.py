@@ -304,17 +304,9 @@ def kind_of(column: pd.Series) -> str:
         return NUMBERS
     if inferred in DATE_KINDS or _holds_objects(column):
         return NEITHER
-    numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
+    words = pd.to_numeric(column, errors="coerce").isna() & column.notna()
     coded = first_code(column.astype(object)) is not None
-    return CATEGORIES if coded or mostly_words(numbers, column.isna().to_numpy()) else NUMERALS
-
-
-def mostly_words(numbers: np.ndarray, absent: np.ndarray) -> bool:
-    """Whether more than half of the strings that are there are not numbers.
-
-    numbers : (n,) the strings as numbers, NaN for words; absent : (n,) bool
-    """
-    return bool((np.isnan(numbers) & ~absent).sum() > 0.5 * (~absent).sum())
+    return CATEGORIES if coded or words.sum() > 0.5 * column.notna().sum() else NUMERALS
 
 
 def is_number(column: pd.Series) -> bool:

@@ -144,62 +144,50 @@ def validity_sample(data: SelectionData, seed: int) -> ValiditySample:
     A column that is collinear in w, or that predicts selection perfectly, is an error; if only the
     sampled units have this problem, the column is omitted.
     """
-    data, units = _units(data, seed)
+    data = data.take(data.weight > 0)
+    is_frequency = kind_of_weights(None, data.weight) == "frequency"
+    counted = is_frequency and data.weight.sum() < MOST_UNITS
+    ends = np.cumsum(data.weight if counted else np.ones(data.n))
+    units, repeated = round(ends[-1]), ends[-1] > data.n
+    data = data.take(np.searchsorted(ends, random_rows(units, MOST_ROWS, seed), side="right"))
+    if repeated:
+        data = replace(data, weight=np.ones(data.n))
     chosen = [data.w_names.index(name) for name in data.instruments]
     others = [j for j, name in enumerate(data.w_names) if j not in chosen and name != CONSTANT]
-    determined, chosen, probit = _selection(data, others, chosen, sampled=units > data.n)
-    z = data.w[:, chosen]
     new = [
         j
         for j, name in enumerate(data.x_names)
         if name not in data.w_names and not np.isnan(data.x[:, j]).any()
     ]
+    known = np.column_stack([data.w[:, others], data.x[:, new]])
+    while True:
+        kept = [*others, *chosen]
+        w = np.column_stack([np.ones(data.n), data.w[:, kept]])
+        names = tuple(data.w_names[j] for j in kept)
+        try:
+            probit = checked_probit(w, data.s, (CONSTANT, *names), data.weight)
+            break
+        except ColumnError as error:
+            omitted = [j for j in kept if data.w_names[j] in error.terms][:1]
+            if units == data.n or not omitted or omitted == chosen:
+                raise
+            others = [j for j in others if j not in omitted]
+            chosen = [j for j in chosen if j not in omitted]
     x = data.x[data.s]
     return ValiditySample(
-        w=np.column_stack([np.ones(data.n), data.w[:, determined], z]),
-        z=z,
+        w=w,
+        z=data.w[:, chosen],
         x=x[:, np.ptp(x, axis=0) > 0],
-        known=np.column_stack([data.w[:, others], data.x[:, new]]),
+        known=known,
         s=data.s,
         y=data.y,
         weight=data.weight,
-        instruments=tuple(data.w_names[j] for j in chosen),
+        instruments=names[len(others) :],
         probit=probit,
         effects=probit.gamma[-len(chosen) :],
         units=units,
         groups=data.groups,
     )
-
-
-def _selection(
-    data: SelectionData, others: list[int], chosen: list[int], *, sampled: bool
-) -> tuple[list[int], list[int], ProbitFit]:
-    """The columns of w that the units determine, other ones and instruments, and their probit."""
-    while True:
-        kept = [*others, *chosen]
-        w = np.column_stack([np.ones(data.n), data.w[:, kept]])
-        names = (CONSTANT, *(data.w_names[j] for j in kept))
-        try:
-            return others, chosen, checked_probit(w, data.s, names, data.weight)
-        except ColumnError as error:
-            omitted = [j for j in kept if data.w_names[j] in error.terms][:1]
-            if not sampled or not omitted or omitted == chosen:
-                raise
-            others = [j for j in others if j not in omitted]
-            chosen = [j for j in chosen if j not in omitted]
-
-
-def _units(data: SelectionData, seed: int) -> tuple[SelectionData, int]:
-    """At most 10,000 random units, and the number of all units."""
-    data = data.take(data.weight > 0)
-    counts = np.ones(data.n)
-    if kind_of_weights(None, data.weight) == "frequency" and data.weight.sum() < MOST_UNITS:
-        counts = data.weight
-    ends = np.cumsum(counts)
-    units = round(ends[-1])
-    repeated = units > data.n
-    data = data.take(np.searchsorted(ends, random_rows(units, MOST_ROWS, seed), side="right"))
-    return (replace(data, weight=np.ones(data.n)) if repeated else data), units
 
 
 def sd(values, weight) -> np.ndarray:
@@ -522,8 +510,19 @@ def inequality_test(
 
 
 def pairs_of(sample: ValiditySample) -> list[Pair]:
-    """All pairs of groups of the instruments' joint effect on selection that overlap in x."""
-    groups, pairs = _groups(sample), []
+    """All pairs of groups of the instruments' joint effect on selection that overlap in x, those
+    with the smaller effect first."""
+    value = sample.z @ sample.effects
+    if len(np.unique(value)) > MOST_LEVELS:
+        value = sample.residuals(value, np.ones(sample.n, bool))
+    _, level, counts = np.unique(value, return_inverse=True, return_counts=True)
+    middle = (np.cumsum(counts) - counts / 2) / len(value)  # the mean rank of each level
+    groups = np.unique((GROUPS * middle[level]).astype(int), return_inverse=True)[1]
+    selected = np.bincount(groups, weights=sample.s)
+    while len(selected) > 1 and selected.min() < FEWEST_SELECTED:
+        groups = groups - (groups >= max(int(selected.argmin()), 1))  # merged with a neighbour
+        selected = np.bincount(groups, weights=sample.s)
+    pairs = []
     for a, b in combinations(range(groups.max() + 1), 2):
         low, high = np.flatnonzero(groups == a), np.flatnonzero(groups == b)
         rows = np.concatenate([low, high])
@@ -538,23 +537,6 @@ def pairs_of(sample: ValiditySample) -> list[Pair]:
         if effective >= FEWEST_EFFECTIVE:
             pairs.append(Pair(low, high, overlap[~is_high], overlap[is_high]))
     return pairs
-
-
-def _groups(sample: ValiditySample) -> np.ndarray:
-    """(n,) 0 for the units that the instruments make least likely to be selected."""
-    value = sample.z @ sample.effects
-    if len(np.unique(value)) > MOST_LEVELS:
-        value = sample.residuals(value, np.ones(sample.n, bool))
-    _, level, counts = np.unique(value, return_inverse=True, return_counts=True)
-    middle = (np.cumsum(counts) - counts / 2) / len(value)  # the mean rank of each level
-    groups = np.unique((GROUPS * middle[level]).astype(int), return_inverse=True)[1]
-    while groups.max() > 0:
-        selected = np.bincount(groups, weights=sample.s)
-        least = int(selected.argmin())
-        if selected[least] >= FEWEST_SELECTED:
-            break
-        groups = groups - (groups >= max(least, 1))  # merged with a neighbour
-    return groups
 
 
 def violations(r, s, mass, pairs: list[Pair]) -> np.ndarray:
@@ -726,9 +708,14 @@ def validity_of(data: SelectionData, *, level: float = LEVEL, seed: int = 0) -> 
         sample = validity_sample(data, seed)
         y, r = sample.y[sample.s], sample.residuals(sample.y)[sample.s]
         explained = y.min() == y.max() or np.mean(r**2) <= EXACT * sample.y_sd**2
-        tests = [] if explained else _tests(sample, level, seed)
-        over = any(test.name == OVERIDENTIFICATION for test in tests)
-        fits = tuple(just_identified(sample)) if over else ()
+        pairs = [] if explained else pairs_of(sample)
+        several = not explained and len(sample.instruments) > 1 and not sample.two_values
+        of_each = level / 2 if several and pairs else level
+        over = overidentification_test(sample, of_each) if several else None
+        tests = [over] if over is not None else []
+        if pairs:
+            tests.append(inequality_test(sample, pairs, seed, of_each))
+        fits = tuple(just_identified(sample)) if over is not None else ()
     if not tests:
         why = (
             "there are too few selected units, or other columns explain the outcome or the "
@@ -748,16 +735,6 @@ def validity_of(data: SelectionData, *, level: float = LEVEL, seed: int = 0) -> 
         rows=sample.units,
         rows_used=sample.n,
     )
-
-
-def _tests(sample: ValiditySample, level: float, seed: int) -> list[ValidityTest]:
-    pairs = pairs_of(sample)
-    several = len(sample.instruments) > 1 and not sample.two_values
-    level = level / 2 if several and pairs else level
-    found = [overidentification_test(sample, level)] if several else []
-    if pairs:
-        found.append(inequality_test(sample, pairs, seed, level))
-    return [test for test in found if test is not None]
 
 
 def _verdict(tests, p: float, level: float, instruments) -> tuple[str, str]:
