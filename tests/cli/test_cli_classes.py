@@ -15,7 +15,7 @@ ROLES = ["--outcome", "repaid", "--instruments", "branch"]
 RULE = "repaid has two classes, 0 and 1; predictions are probabilities of 1"
 
 
-def loans(zero=0, one=1, n=600):
+def loans(zero=0, one=1, n=1500):
     draw = hk.datasets.make_loans(n, rho=-0.5, seed=3)
     frame = draw.frame.rename(columns={"leniency": "branch"}).round(6)
     repaid = [None if np.isnan(y) else (one, zero)[int(y)] for y in frame.pop("default")]

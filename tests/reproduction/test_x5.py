@@ -142,7 +142,7 @@ def test_equal_methods_meet_every_target():
 @pytest.mark.parametrize(
     ("changed", "place"),
     [
-        ({"coverage90_against": 0.8, "where": lambda c: c.errors == "normal"}, 0),
+        ({"coverage90_against": 0.81, "where": lambda c: c.errors == "normal"}, 0),
         ({"crps_against": 0.32}, 1),
         ({"supported": 0.8, "where": lambda c: abs(c.rho) > 0.4}, 2),
         ({"coverage90_against": 0.99, "where": lambda c: c.instrument == "weak"}, 3),

@@ -14,7 +14,8 @@ and the prediction is :math:`g(x) + \theta\,(\text{mean of } u - m(x))` with the
 :math:`\sigma^2(1 - \rho^2 c)`, in the normal reading. In the flat one it is g(x) + beta for the
 unselected, :math:`g + \beta(1 - \bar p)` for the population and
 :math:`g + \beta(1 - \bar p/\max(p, \bar p/4))` for the selected. Both theta and beta are
-multiplied by what a unit of u moves at x, `Law.local_sd`; two classes move along the probit of their probability.
+multiplied by what a unit of u moves at x, `Law.local_sd`; two classes move along the probit of
+their probability.
 """
 
 from __future__ import annotations
