@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import RandomForestRegressor
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
@@ -283,3 +283,33 @@ def test_averages_are_on_the_scale_of_a_transformed_outcome():
     assert found["low"] < np.exp(X["x"] + np.sin(2 * X["x"]) + 0.5).mean() < found["high"]
     plain = fit(X, log_y).average(X).iloc[0]
     assert 0.5 < (found["se"] / found["mean"]) / plain["se"] < 2  # the delta method
+
+
+def test_the_mean_of_logs_does_not_consist_of_assumed_tails():
+    """One row with a standard deviation of logs of 5 would have a mean beyond all outcomes."""
+    rng = np.random.default_rng(0)
+    x, z = rng.normal(size=(2, 1000))
+    log_y = rng.standard_t(4, size=1000) * np.exp(0.3 * x)
+    X = pd.DataFrame({"x": x, "z": z})
+    y = np.where(z + rng.normal(size=1000) > 0, np.exp(log_y), np.nan)
+    model = fit(X, y, target_transform="log")
+    assert model.predict(X, target="selected").max() < 10 * np.nanmax(y)
+
+
+def test_a_handful_of_events_says_nothing_about_rho():
+    X, _, _, selected = draw(n=1500)
+    y = np.where(selected, 0.0, np.nan)
+    y[np.flatnonzero(selected)[:4]] = 1.0
+    with pytest.warns(hk.IdentificationWarning):
+        model = hk.HeckmanClassifier(["z"], learner="linear").fit(X, y)
+        assert model.identification_.verdict == "mostly prior"
+
+
+def test_effects_of_boosting_are_differences_over_half_a_standard_deviation():
+    """Trees have no derivative: tiny steps give 0 or a jump."""
+    X, y, _, _ = draw(n=2500, rho=0.0)
+    trees = fit(X, y, learner=HistGradientBoostingRegressor(max_iter=60))
+    found = trees.margins(X).loc["x"]
+    up, down = (X.assign(x=X["x"] + step * X["x"].std(ddof=0)) for step in (0.5, -0.5))
+    slope = (trees.predict(up) - trees.predict(down)).mean() / X["x"].std(ddof=0)
+    assert found["effect"] == pytest.approx(slope, rel=1e-9)

@@ -30,6 +30,7 @@ from heckesel.tables.frames import as_pandas
 from heckesel.tables.values import column_levels, is_number
 
 STEP = 1e-4  # of central differences, in standard deviations of the column
+STEP_OF_TREES = 0.5  # of learners that are constant between thresholds, such as boosting
 LEAST_VARIANCE = 1e-30  # so that a mixture whose components agree has quantiles
 
 
@@ -304,11 +305,13 @@ class Move:
         return high, low
 
 
-def moves_of(column: pd.Series, levels=None, *, contrast_indicators: bool = False) -> list[Move]:
+def moves_of(
+    column: pd.Series, levels=None, *, contrast_indicators: bool = False, step: float = STEP
+) -> list[Move]:
     """A number moves by a central difference; a category from its first level to each other one,
     and so do 0 and 1 with `contrast_indicators`.
 
-    levels : of a column of numbers that is a category
+    levels : of a column of numbers that is a category; step : in standard deviations of a number
     """
     name = str(column.name)
     if (
@@ -319,7 +322,7 @@ def moves_of(column: pd.Series, levels=None, *, contrast_indicators: bool = Fals
     ):
         return [Move(name, f"{name}[1]", 1.0, 0.0, 1.0, is_number=False)]
     if levels is None and is_number(column):
-        step = STEP * (float(column.std(ddof=0)) or 1.0)
+        step = step * (float(column.std(ddof=0)) or 1.0)
         return [Move(name, name, step, -step, 2 * step, is_number=True)]
     first, *others = column_levels(column) if levels is None else levels
     return [Move(name, f"{name}[{each}]", each, first, 1.0, is_number=False) for each in others]

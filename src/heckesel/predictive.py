@@ -836,12 +836,15 @@ def _moments(distribution: Distribution, transform: TargetTransform):
 
     .. math:: E[g(z)] = \int g\big(Q(\Phi(t))\big)\,\varphi(t)\,dt ,
 
-    where Q is the quantile function of z. For a normal z this is the usual rule.
+    where Q is the quantile function of z. For a normal z this is the usual rule. A distribution
+    from residuals is cut at the levels that were observed: the tails beyond are assumed, and a mean
+    of e^z would consist of them.
     """
     if isinstance(distribution, Normal):
         z = distribution.location + distribution.scale * NODES[:, None]  # (nodes, m)
     else:
-        z = np.stack([distribution.quantile(float(p)) for p in ndtr(NODES)])
+        levels = np.clip(ndtr(NODES), *getattr(distribution, "observed_levels", (0.0, 1.0)))
+        z = np.stack([distribution.quantile(float(p)) for p in levels])
     with np.errstate(all="ignore"):
         values = transform.inverse(z)
     if np.isnan(values).any():

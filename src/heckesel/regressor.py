@@ -15,7 +15,7 @@ from heckesel.column_checks import check_errors, check_fit, listing_problems
 from heckesel.correction.corrected import Corrected
 from heckesel.correction.law import fit_law
 from heckesel.correction.prior import rho_prior
-from heckesel.correction.rho import posterior, what_the_instrument_says
+from heckesel.correction.rho import nothing_said, posterior, what_the_instrument_says
 from heckesel.correction.selection import fit_selection
 from heckesel.data import SelectionData, kind_of_weights, scaled_weight, seed_of
 from heckesel.errors import DataError, IdentificationWarning, is_one_of, is_whole
@@ -31,6 +31,7 @@ from heckesel.verdict.identify import Identification, conclude, verdict_of, warn
 LEARNERS = ("auto", "linear", "splines", "boosting")
 METHODS = ("auto", "profile", "two-step", "ml")
 FEW_HIDDEN = 20_000  # unselected rows on which the difference of the readings is averaged
+FEWEST_OF_A_CLASS = 10  # selected rows; with fewer, moments are far from normal
 FEWEST = 4  # selected rows, so that two folds have two each
 
 
@@ -262,6 +263,9 @@ def learn(model, data: SelectionData) -> None:
             contrast,
             values=selection.distinct,
         )
+        values, counts = np.unique(y, return_counts=True)
+        if len(values) == 2 and counts.min() < FEWEST_OF_A_CLASS:
+            evidence = nothing_said(evidence.rms, evidence.curvature, contrast)
         rho = posterior(evidence, prior)
         model.rho_, model.rho_interval_ = rho.rho, rho.rho_interval()
 

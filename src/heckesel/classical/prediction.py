@@ -22,6 +22,7 @@ from heckesel.classical.covariance import critical_value
 from heckesel.data import check_complete, check_level
 from heckesel.errors import DataError, HeckeselError, is_one_of, warn_user
 from heckesel.margins import (
+    STEP,
     Groups,
     MeanEstimates,
     Move,
@@ -407,6 +408,7 @@ def effects_table(
     kind: str,
     levels: Mapping[str, tuple],
     contrast_indicators: bool = False,
+    step: float = STEP,
 ) -> pd.DataFrame:
     """``effect``, ``se``, ``z``, ``p``, ``low`` and ``high`` by held values, group and variable.
 
@@ -423,7 +425,10 @@ def effects_table(
             move
             for name in names
             for move in moves_of(
-                frame[name], levels.get(name), contrast_indicators=contrast_indicators
+                frame[name],
+                levels.get(name),
+                contrast_indicators=contrast_indicators,
+                step=step,
             )
             if move.is_number or kind == EFFECT
         ]

@@ -13,8 +13,8 @@ unselected :math:`m_0(x)`, :math:`h_0`     :math:`c_0(x)`, :math:`\delta(-q)`
 and the prediction is :math:`g(x) + \theta\,(\text{mean of } u - m(x))` with the variance
 :math:`\sigma^2(1 - \rho^2 c)`, in the normal reading. In the flat one it is g(x) + beta for the
 unselected, :math:`g + \beta(1 - \bar p)` for the population and
-:math:`g + \beta(1 - \bar p/p)` for the selected. Both theta and beta are multiplied by what a unit
-of u moves at x, `Law.local_sd`; two classes move along the probit of their probability.
+:math:`g + \beta(1 - \bar p/\max(p, \bar p/4))` for the selected. Both theta and beta are
+multiplied by what a unit of u moves at x, `Law.local_sd`; two classes move along the probit of their probability.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from heckesel.learners.crossfit import OutcomeFit
 from heckesel.margins import ComponentMean
 from heckesel.predictive import Predictive, transformed
 
+LEAST_SELECTED = 0.25  # of E[p | x]: few selected units have a smaller p and support a line in 1/p
 SLOPE_STEP = 0.1  # standard deviations of y over which a slope is taken
 
 
@@ -104,7 +105,8 @@ class Corrected:
         q = self.index(w)
         if target == "selected":
             h = mills(q)
-            return h - m, 1 - mean_p / np.exp(log_ndtr(q)), h * (h + q), removed_1
+            p = np.maximum(np.exp(log_ndtr(q)), LEAST_SELECTED * mean_p)
+            return h - m, 1 - mean_p / p, h * (h + q), removed_1
         h = mills(-q)
         return -h - m, np.ones(len(x)), h * (h - q), removed_1
 

@@ -7,6 +7,7 @@ support and moves mass between them. `fit_law` decides which one fits.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -257,6 +258,8 @@ def tilt(base, values, mean):
 @dataclass(frozen=True)
 class Smooth:
     """mean + std e, with e of the given quantiles, kept inside [low, high]; mean, std : (m,)"""
+
+    observed_levels: ClassVar = (LEVELS[0], LEVELS[-1])  # beyond them the tails are assumed
 
     mean: np.ndarray
     std: np.ndarray

@@ -35,6 +35,7 @@ from heckesel.verdict.identify import (
 
 _TOLD: WeakKeyDictionary = WeakKeyDictionary()  # models whose users know their verdict
 ROWS = 20_000  # that are computed together, unless one question needs more
+SMOOTH_LEARNERS = ("linear", "splines", "Networks")  # whose predictions have a derivative
 WITHOUT_FOLDS = (
     "all networks were trained on the same rows, so their disagreement is not a standard error; "
     "refit with networks=hk.Networks(folds=5)"
@@ -303,6 +304,8 @@ class FittedModel(Savable, BaseEstimator):
         means.check(frame)
         names = [name for name in names if name in columns.varied]
         frame = columns.with_numbers(frame)
+        # the probability of selection is smooth, whatever the learner of the outcome
+        smooth = target == SELECTION or getattr(self, "learner_", "linear") in SMOOTH_LEARNERS
         return effects_table(
             frame,
             names,
@@ -313,6 +316,7 @@ class FittedModel(Savable, BaseEstimator):
             kind=kind,
             levels={},
             contrast_indicators=True,
+            step=margins.STEP if smooth else margins.STEP_OF_TREES,
         )
 
     def _means(self, target: str, level: float) -> ModelMeans:
