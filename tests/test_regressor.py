@@ -302,7 +302,7 @@ def test_a_handful_of_events_says_nothing_about_rho():
     y[np.flatnonzero(selected)[:4]] = 1.0
     with pytest.warns(hk.IdentificationWarning):
         model = hk.HeckmanClassifier(["z"], learner="linear").fit(X, y)
-        assert model.identification_.verdict == "mostly prior"
+    assert model.identification_.verdict == "mostly prior"
 
 
 def test_effects_of_boosting_are_differences_over_half_a_standard_deviation():
