@@ -1,7 +1,6 @@
 """Error messages suggest a remedy that exists where the user is: shell, estimator or formula."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import heckesel as hk
@@ -34,16 +33,3 @@ def test_missing_values_that_determine_selection_are_named(women, chosen, said):
     with pytest.raises(hk.DataError, match=f"^{said}") as caught:
         model.fit(women.drop(columns="lwage"), women["lwage"])
     assert str(caught.value).endswith("; impute 'educ' or drop it")
-
-
-DAYS = pd.date_range("2001-01-01", periods=753)
-
-
-@pytest.mark.parametrize(
-    "days", [DAYS, DAYS - DAYS[0], [day.date() for day in DAYS], [*DAYS[:9], *[None] * 744]]
-)
-def test_dates_are_refused_and_not_read_as_numbers_or_categories(women, days):
-    X = women.drop(columns="lwage").assign(day=days)
-    missing = "indicator" if X["day"].isna().any() else "error"
-    with pytest.raises(hk.DataError, match=r"^column 'day' holds dates; convert it to numbers"):
-        hk.HeckmanRegressor(["age"], missing=missing, method="ml").fit(X, women["lwage"])
