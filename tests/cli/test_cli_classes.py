@@ -48,7 +48,7 @@ def test_the_default_for_two_classes_needs_no_networks(data, tmp_path, capsys):
     assert shown.code == 0
     said = json.loads(shown.out)
     assert (said["method"], said["kind"], said["classes"]) == ("auto", "classification", [0, 1])
-    assert (said["rows"], said["selected"]) == (600, int(loans()["repaid"].notna().sum()))
+    assert (said["rows"], said["selected"]) == (1500, int(loans()["repaid"].notna().sum()))
     assert said["sigma"] is None
     assert said["rho"] == pytest.approx(np.mean(hk.load(out).rho_))
     shown = run(capsys, "predict", out, data)
