@@ -47,6 +47,13 @@ def check_fit(data: SelectionData) -> None:
     checked_probit(w, data.s, names, data.weight)
 
 
+def check_selection(data: SelectionData) -> None:
+    """Refuse columns that are collinear among all rows, or predict selection perfectly."""
+    if not data.s.all():
+        w = np.column_stack([np.ones(data.n), data.w])
+        checked_probit(w, data.s, ("Intercept", *data.w_names), data.weight)
+
+
 def check_errors(data: SelectionData) -> None:
     """Refuse an outcome that is an exact linear function of x, since all errors are then zero."""
     seen = data.take(data.s & (data.weight > 0))

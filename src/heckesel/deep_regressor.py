@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from heckesel.classical.checks import checked_probit
-from heckesel.column_checks import check_fit, listing_problems
+from heckesel.column_checks import check_fit, check_selection, listing_problems
 from heckesel.data import SelectionData, seed_of
 from heckesel.errors import DataError, is_one_of
 from heckesel.estimators.fitted_model import SelectionRegressor
@@ -208,7 +208,7 @@ class DeepHeckmanRegressor(_NetworkRegressor):
             raise DataError(f"method must be one of {', '.join(METHODS)}, got {self.method!r}")
         sides = {"selected": selected, "sample_weight": sample_weight, "groups": groups}
         data = read_table(self, X, y, **sides, check=check_fit)
-        check_fit(data)
+        check_selection(data)
         found = identify_data(data)
         self._train(data, None if data.s.all() else self.method)
         nothing = [np.nan] * len(self.fitted_.members.loss)  # fitted without a correction

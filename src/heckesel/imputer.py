@@ -472,7 +472,7 @@ def _place_of(column, table, role: str) -> int:
         if names is None:
             raise DataError(f"{role} {column!r} is a name but X has none; give its position")
         raise DataError(f"X has no column {column!r}, the {role}")
-    count = np.shape(table)[1]
+    count = np.asarray(table).shape[1]
     if not -count <= column < count:
         raise DataError(f"{role} {column} is beyond the {count} columns of X")
     return int(column) % count

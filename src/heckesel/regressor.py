@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from heckesel.classical.checks import checked_probit
 from heckesel.classical.linear_model import LinearModel
 from heckesel.classical.results import keep_result
 from heckesel.classical.spline_profile import fit_profile
-from heckesel.column_checks import check_errors, check_fit, listing_problems
+from heckesel.column_checks import check_errors, check_fit, check_selection, listing_problems
 from heckesel.correction.corrected import Corrected
 from heckesel.correction.law import fit_law
 from heckesel.correction.prior import rho_prior
@@ -280,8 +279,7 @@ def identify_data(data: SelectionData, *, exact: bool = False) -> Identification
     from the instrument; exact : whether columns may explain the outcome or selection exactly"""
     if not (exact or data.s.all()):
         check_errors(data)
-        w = np.column_stack([np.ones(data.n), data.w])
-        checked_probit(w, data.s, ("Intercept", *data.w_names), data.weight)
+        check_selection(data)
     asked = SimpleNamespace(learner="splines", cv="auto", rho_prior=None, random_state=0)
     asked.n_jobs, asked.verbose = None, False
     with warnings.catch_warnings():
