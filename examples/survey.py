@@ -63,9 +63,9 @@ ax = hk.plots.placebo(placebo)
 
 # %% [markdown]
 # The placebo hides each column that is known for everybody, and predicts its mean among those who did not
-# come. Age and sex come true. The regions do not: the places of the centres were drawn *within* regions,
-# so that distance is no valid instrument for the region itself, only for outcomes given the region, which is
-# therefore among the columns of X.
+# come. The intervals of sex and of one region contain the truth; that of age just misses it, and that of the other
+# region does by far. The places of the centres were drawn *within* regions, so that distance is no valid
+# instrument for the region itself, only for outcomes given the region, which is therefore among the columns of X.
 #
 # ## Bounds, and what to plan
 

@@ -97,6 +97,6 @@ def demo(out: str) -> None:
     say(
         f"\nThe report on the first fit, with figures: {path}\n"
         f"To open it in a browser: {path.resolve().as_uri()}\n"
-        "Next, try hk.heckman as shown in the README, or run `heckesel reproduce e0` to compare "
+        "Next, try the example of the README, or run `heckesel reproduce e0` to compare "
         "estimates with those of Stata and R."
     )

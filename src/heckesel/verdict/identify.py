@@ -495,7 +495,7 @@ def _way(e: dict) -> str:
     """The options of hk.heckman for the best error model; a long formula of sigma is described."""
     terms = e["form_columns"]
     plain_names = len(terms) <= MOST_NAMED and all(map(TERM.fullmatch, terms))
-    scale = f"'~ {' + '.join(terms)}'" if plain_names else "'~ ' and the columns of the outcome"
+    scale = f"'~ {' + '.join(terms)}'" if plain_names else " with the outcome's columns"
     return WAYS[e["better_errors"]].format(scale=scale)
 
 
