@@ -74,8 +74,8 @@ def read_rows(path: Path) -> list[dict]:
 
 
 def rows_of_auto(name: str, folder: Path) -> list[dict]:
-    """Rows of `<name>_auto.json`: the cells of `auto`, where they were computed on another device
-    than the other cells of the experiment."""
+    """Rows of `<name>_auto.json`: cells of the default method and its variants that were computed
+    on another device than the other cells of the experiment."""
     path = folder / f"{name}_auto.json"
     return read_rows(path) if path.exists() else []
 

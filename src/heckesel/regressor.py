@@ -262,8 +262,8 @@ def learn(model, data: SelectionData) -> None:
             contrast,
             values=selection.distinct,
         )
-        values, counts = np.unique(y, return_counts=True)
-        if len(values) == 2 and counts.min() < FEWEST_OF_A_CLASS:
+        of_class = [np.count_nonzero(y == value) for value in law.values]
+        if len(of_class) == 2 and min(of_class) < FEWEST_OF_A_CLASS:
             evidence = nothing_said(evidence.rms, evidence.curvature, contrast)
         rho = posterior(evidence, prior)
         model.rho_, model.rho_interval_ = rho.rho, rho.rho_interval()
